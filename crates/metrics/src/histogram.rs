@@ -178,30 +178,25 @@ impl Histogram {
 
     /// What was counted, without the buckets that nothing was counted in.
     pub fn distribution(&self) -> Distribution {
-        let mut counted: Vec<Bucket> = Vec::new();
+        let mut counted = Counted::default();
         if self.few.is_empty() {
-            let used = self.counts.iter().filter(|count| **count > 0).count();
-            counted.reserve_exact(used);
-            let buckets = (self.first..).zip(&self.counts);
-            let used = buckets.filter(|(_, count)| **count > 0);
-            counted.extend(used.map(|(bucket, count)| Bucket::new(bucket, *count)));
+            counted.0.reserve_exact(self.counts.iter().filter(|count| **count > 0).count());
+            for (bucket, count) in (self.first..).zip(&self.counts) {
+                if *count > 0 {
+                    counted.add(bucket, *count);
+                }
+            }
         } else {
             let mut buckets: Vec<usize> = self.few.iter().map(|value| bucket(*value)).collect();
             buckets.sort_unstable();
             let used = buckets.chunk_by(|one, next| one == next);
-            counted.extend(used.map(|same| Bucket::new(same[0], same.len() as u64)));
+            used.for_each(|same| counted.add(same[0], same.len() as u64));
         }
-        Distribution {
-            counted: counted.into(),
-            count: self.count,
-            sum: self.sum,
-            min: self.min,
-            max: self.max,
-        }
+        Distribution { counted: counted.0.into(), sum: self.sum, min: self.min, max: self.max }
     }
 }
 
-/// A bucket and how many values it has, which is far below 2^48.
+/// A bucket that has values, and how many it has with all before it, which is far below 2^48.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Bucket(u64);
 
@@ -209,16 +204,27 @@ impl Bucket {
     const COUNT_BITS: u32 = 48;
 
     /// A bucket's number has 14 bits.
-    fn new(bucket: usize, count: u64) -> Self {
-        Self((bucket as u64) << Self::COUNT_BITS | count)
+    fn new(bucket: usize, so_far: u64) -> Self {
+        Self((bucket as u64) << Self::COUNT_BITS | so_far)
     }
 
     fn number(self) -> usize {
         (self.0 >> Self::COUNT_BITS) as usize
     }
 
-    fn count(self) -> u64 {
+    fn so_far(self) -> u64 {
         self.0 & ((1 << Self::COUNT_BITS) - 1)
+    }
+}
+
+/// Buckets that are added in ascending order.
+#[derive(Default)]
+struct Counted(Vec<Bucket>);
+
+impl Counted {
+    fn add(&mut self, bucket: usize, count: u64) {
+        let before = self.0.last().map_or(0, |last| last.so_far());
+        self.0.push(Bucket::new(bucket, before + count));
     }
 }
 
@@ -266,7 +272,6 @@ impl Summary {
 pub struct Distribution {
     /// The buckets that have values, in ascending order.
     counted: Box<[Bucket]>,
-    count: u64,
     sum: u128,
     min: u64,
     max: u64,
@@ -279,12 +284,17 @@ impl Default for Distribution {
 }
 
 impl Distribution {
-    pub const fn count(&self) -> u64 {
-        self.count
+    pub fn count(&self) -> u64 {
+        self.before(self.counted.len())
     }
 
-    pub const fn is_empty(&self) -> bool {
-        self.count == 0
+    pub fn is_empty(&self) -> bool {
+        self.counted.is_empty()
+    }
+
+    /// How many values are in the buckets before a place in the list.
+    fn before(&self, place: usize) -> u64 {
+        place.checked_sub(1).map_or(0, |last| self.counted[last].so_far())
     }
 
     pub const fn sum(&self) -> u128 {
@@ -300,7 +310,7 @@ impl Distribution {
     }
 
     pub fn mean(&self) -> Option<f64> {
-        (!self.is_empty()).then(|| self.sum as f64 / self.count as f64)
+        (!self.is_empty()).then(|| self.sum as f64 / self.count() as f64)
     }
 
     /// The quantile `q` in [0, 1], interpolated between neighbouring ranks as
@@ -309,7 +319,7 @@ impl Distribution {
         if self.is_empty() {
             return None;
         }
-        let rank = q.clamp(0.0, 1.0) * (self.count - 1) as f64;
+        let rank = q.clamp(0.0, 1.0) * (self.count() - 1) as f64;
         let below = rank as u64;
         let low = self.at_rank(below);
         let fraction = rank - below as f64;
@@ -330,19 +340,28 @@ impl Distribution {
         }
         let bucket = bucket(value);
         let at = self.counted.partition_point(|counted| counted.number() < bucket);
-        let below: u64 = self.counted[..at].iter().map(|counted| counted.count()).sum();
+        let below = self.before(at);
         let here = self.counted.get(at).filter(|counted| counted.number() == bucket);
         let (low, width) = bounds(bucket);
-        let count = here.map_or(0, |counted| counted.count());
+        let count = here.map_or(0, |counted| counted.so_far() - below);
         let inside = count as f64 * ((value - low + 1) as f64 / width as f64);
-        (below as f64 + inside) / self.count as f64
+        (below as f64 + inside) / self.count() as f64
     }
 
     /// The occupied buckets in ascending order: smallest value, largest value, count.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
-        self.counted.iter().map(|counted| {
-            let (low, width) = bounds(counted.number());
-            (low.max(self.min), (low + (width - 1)).min(self.max), counted.count())
+        self.numbered().map(|(bucket, count)| {
+            let (low, width) = bounds(bucket);
+            (low.max(self.min), (low + (width - 1)).min(self.max), count)
+        })
+    }
+
+    /// The same buckets as they are numbered, with their counts.
+    fn numbered(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let mut before = 0;
+        self.counted.iter().map(move |counted| {
+            let count = counted.so_far() - core::mem::replace(&mut before, counted.so_far());
+            (counted.number(), count)
         })
     }
 
@@ -355,14 +374,14 @@ impl Distribution {
             self.clone_from(other);
             return;
         }
-        let mut both = [&*self.counted, &*other.counted].concat();
-        both.sort_unstable_by_key(|counted| counted.number());
-        let merged = both.chunk_by(|one, next| one.number() == next.number()).map(|same| {
-            Bucket::new(same[0].number(), same.iter().map(|counted| counted.count()).sum())
-        });
+        let mut both: Vec<(usize, u64)> = self.numbered().chain(other.numbered()).collect();
+        both.sort_unstable_by_key(|(bucket, _)| *bucket);
+        let mut merged = Counted::default();
+        for same in both.chunk_by(|(one, _), (next, _)| one == next) {
+            merged.add(same[0].0, same.iter().map(|(_, count)| count).sum());
+        }
         *self = Self {
-            counted: merged.collect(),
-            count: self.count + other.count,
+            counted: merged.0.into(),
             sum: self.sum + other.sum,
             min: self.min.min(other.min),
             max: self.max.max(other.max),
@@ -374,21 +393,16 @@ impl Distribution {
         if rank == 0 {
             return self.min as f64;
         }
-        if rank + 1 >= self.count {
+        if rank + 1 >= self.count() {
             return self.max as f64;
         }
-        let mut before = 0;
-        for counted in &self.counted {
-            let count = counted.count();
-            if rank < before + count {
-                let (low, width) = bounds(counted.number());
-                let place = ((rank - before) as f64 + 0.5) / count as f64;
-                let value = low as f64 + (width - 1) as f64 * place;
-                return value.clamp(self.min as f64, self.max as f64);
-            }
-            before += count;
-        }
-        self.max as f64
+        let at = self.counted.partition_point(|counted| counted.so_far() <= rank);
+        let before = self.before(at);
+        let counted = self.counted[at];
+        let (low, width) = bounds(counted.number());
+        let place = ((rank - before) as f64 + 0.5) / (counted.so_far() - before) as f64;
+        let value = low as f64 + (width - 1) as f64 * place;
+        value.clamp(self.min as f64, self.max as f64)
     }
 }
 

@@ -437,7 +437,7 @@ impl Run {
             };
             let columns = check().map_err(|error| of_name(&error))?;
             let mut table = SeriesTable::new(&self.names(), columns);
-            for series in &self.result.series {
+            for series in &self.result.series() {
                 if wanted.has(series.kind, &series.name, &self.flows) {
                     table.push(self.of_run(&values), series);
                 }

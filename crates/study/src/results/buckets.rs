@@ -1,5 +1,6 @@
-//! Buckets of delays, and how the journal has them: of each how far it is from the one before, how wide it is, and how
-//! many samples it has. Buckets are in ascending order, so these are small, and small numbers take few bytes: seven bits in each.
+//! Buckets of delays, and how the journal has them: of each how many values are left out since the one before, what its width
+//! has other than that one's, and how many samples it has. Buckets are in ascending order and most of an octave are as wide, so
+//! these are small, and small numbers take few bytes: seven bits in each.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -19,13 +20,14 @@ pub(super) fn serialize<S: Serializer>(
     buckets: &[Bucket],
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let mut bytes = Vec::with_capacity(8 * buckets.len());
-    let mut before = 0;
+    let mut bytes = Vec::with_capacity(4 * buckets.len());
+    let (mut next, mut width) = (0u64, 0);
     for Bucket { low_ns, high_ns, samples } in buckets {
-        write_varint(low_ns.wrapping_sub(before), &mut bytes);
-        write_varint(high_ns.wrapping_sub(*low_ns), &mut bytes);
+        let own = high_ns.wrapping_sub(*low_ns);
+        write_varint(low_ns.wrapping_sub(next), &mut bytes);
+        write_varint(own ^ width, &mut bytes);
         write_varint(*samples, &mut bytes);
-        before = *high_ns;
+        (next, width) = (high_ns.wrapping_add(1), own);
     }
     Lump(bytes).serialize(serializer)
 }
@@ -34,16 +36,17 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<Bucket>, D::Error> {
     let mut bytes = <&[u8]>::deserialize(deserializer)?;
-    let mut next = || read_varint(&mut bytes);
-    let (mut buckets, mut before) = (Vec::new(), 0u64);
-    while let Some(gap) = next() {
-        let (Some(width), Some(samples)) = (next(), next()) else {
+    let mut number = || read_varint(&mut bytes);
+    let (mut buckets, mut next, mut width) = (Vec::new(), 0u64, 0);
+    while let Some(gap) = number() {
+        let (Some(change), Some(samples)) = (number(), number()) else {
             return Err(D::Error::custom("a part of a bucket"));
         };
-        let low_ns = before.wrapping_add(gap);
+        width ^= change;
+        let low_ns = next.wrapping_add(gap);
         let high_ns = low_ns.wrapping_add(width);
         buckets.push(Bucket { low_ns, high_ns, samples });
-        before = high_ns;
+        next = high_ns.wrapping_add(1);
     }
     match bytes.is_empty() {
         true => Ok(buckets),

@@ -122,8 +122,7 @@ impl<'a> Chunk<'a> {
         of_one: impl Fn(T) -> [u8; N],
     ) -> Result<(), ParquetError> {
         let rows = Rows::All(values.len());
-        let runs = values.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32));
-        match Dictionary::of(runs) {
+        match Dictionary::of(values.iter().map(|value| (*value, 1))) {
             Some(dictionary) => self.with_dictionary(rows, dictionary),
             None => self.plain(rows, to_bytes(values, of_one)),
         }

@@ -4,8 +4,10 @@
 
 use std::io;
 
+use postcard::ser_flavors::Flavor;
 use serde::{Deserialize, Serialize};
 
+use super::rows::SeriesRows;
 use super::{Delays, Row, Series};
 
 /// Everything that a run leaves behind.
@@ -18,7 +20,7 @@ pub struct RunResult {
     /// Of the run as a whole, then of every flow, then of every queue.
     pub rows: Vec<Row>,
     /// Of every flow, then of every queue: what follows the pieces.
-    pub series: Vec<Series>,
+    pub(crate) series: Vec<SeriesRows>,
     pub delays: Vec<Delays>,
 }
 
@@ -30,7 +32,7 @@ pub(crate) struct Piece {
     run: u32,
     /// Counted from 0 for each attempt at the run.
     number: u32,
-    series: Vec<Series>,
+    series: Vec<SeriesRows>,
 }
 
 /// What bytes of the journal begin with.
@@ -56,16 +58,17 @@ impl Piece {
     /// No run has this position, so a piece is not taken for a result.
     const MARK: u32 = u32::MAX;
 
-    pub(crate) fn new(run: u32, number: u32, series: Vec<Series>) -> Self {
+    pub(crate) fn new(run: u32, number: u32, series: Vec<SeriesRows>) -> Self {
         Self { mark: Self::MARK, run, number, series }
     }
 
-    pub(crate) fn encode(&self) -> io::Result<Vec<u8>> {
-        postcard::to_stdvec(self).map_err(io::Error::other)
+    /// Appends its bytes to others.
+    pub(crate) fn write(&self, bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+        appended(self, bytes)
     }
 
     /// Reads its series; `None` if the bytes are no piece.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Vec<Series>> {
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Vec<SeriesRows>> {
         let (piece, rest): (Self, _) = postcard::take_from_bytes(bytes).ok()?;
         (piece.mark == Self::MARK && rest.is_empty()).then_some(piece.series)
     }
@@ -77,7 +80,17 @@ impl RunResult {
     /// # Errors
     /// A result that has no such form; none is known.
     pub fn encode(&self) -> io::Result<Vec<u8>> {
-        postcard::to_stdvec(self).map_err(io::Error::other)
+        self.write(Vec::new())
+    }
+
+    /// Appends these bytes to others.
+    pub(crate) fn write(&self, bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+        appended(self, bytes)
+    }
+
+    /// The time series of every flow, then of every queue.
+    pub fn series(&self) -> Vec<Series> {
+        self.series.iter().map(Series::from).collect()
     }
 
     /// Reads a result; `None` if the bytes are none.
@@ -90,6 +103,31 @@ impl RunResult {
     pub(crate) fn decode_rows(bytes: &[u8]) -> Option<Vec<Row>> {
         let ((_, _, rows), _): ((u32, u32, _), _) = postcard::take_from_bytes(bytes).ok()?;
         Some(rows)
+    }
+}
+
+fn appended(value: &impl Serialize, bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+    postcard::serialize_with_flavor(value, Appending(bytes)).map_err(io::Error::other)
+}
+
+/// Bytes behind which others are written.
+struct Appending(Vec<u8>);
+
+impl Flavor for Appending {
+    type Output = Vec<u8>;
+
+    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.0.push(byte);
+        Ok(())
+    }
+
+    fn finalize(self) -> postcard::Result<Vec<u8>> {
+        Ok(self.0)
     }
 }
 
@@ -152,7 +190,7 @@ pub(crate) mod tests {
                 row(Kind::Flow, "cubic", &[Some(1.25 + x), None]),
                 row(Kind::Queue, "queue", &[None, None]),
             ],
-            series: vec![Series {
+            series: vec![SeriesRows::from(&Series {
                 run,
                 kind: Kind::Flow,
                 name: "cubic".into(),
@@ -162,7 +200,7 @@ pub(crate) mod tests {
                     values: vec![None, Some(1.5 + x), Some(2.25)],
                 }],
                 phase: vec!["Startup".into(), "Startup".into(), "Drain".into()],
-            }],
+            })],
             delays: vec![Delays {
                 run,
                 kind: Kind::Flow,
@@ -188,7 +226,7 @@ pub(crate) mod tests {
     #[test]
     fn a_piece_is_told_from_a_result() {
         let series = example(3).series;
-        let bytes = Piece::new(3, 7, series.clone()).encode().unwrap();
+        let bytes = Piece::new(3, 7, series.clone()).write(Vec::new()).unwrap();
         assert_eq!(Beginning::read(&bytes), Some(Beginning::Piece { run: 3, number: 7 }));
         assert_eq!(Piece::decode(&bytes), Some(series));
         assert_eq!(Piece::decode(&example(3).encode().unwrap()), None);
@@ -223,13 +261,27 @@ pub(crate) mod tests {
 
         #[test]
         fn series_are_read_as_they_were_written(
-            values in prop::collection::vec(prop::option::of(any::<f32>()), 0..20),
+            values in prop::collection::vec(prop::option::of(any::<f32>()), 1..20),
+            phases in prop::collection::vec(0u8..3, 20),
+            cut in 1usize..10,
         ) {
             let there = |value: Option<f32>| value.filter(|value| !value.is_nan()).map(f64::from);
-            let values = values.into_iter().map(there).collect();
-            let column = SeriesColumn { name: "x".into(), values };
-            let bytes = postcard::to_stdvec(&column).unwrap();
-            prop_assert_eq!(postcard::from_bytes::<SeriesColumn>(&bytes).unwrap(), column);
+            let values: Vec<Option<f64>> = values.into_iter().map(there).collect();
+            let phase = |phase: &u8| ["", "Startup", "Drain"][usize::from(*phase)].to_owned();
+            let phase: Vec<String> = phases.iter().take(values.len()).map(phase).collect();
+            let has_phases = phase.iter().any(|phase| !phase.is_empty());
+            let series = Series {
+                run: 7,
+                kind: Kind::Flow,
+                name: "a".into(),
+                t_s: (0..values.len()).map(|row| row as f64).collect(),
+                columns: vec![SeriesColumn { name: "cwnd_pkts".into(), values }],
+                phase: if has_phases { phase } else { Vec::new() },
+            };
+            let bytes = postcard::to_stdvec(&SeriesRows::from(&series)).unwrap();
+            let read = |bytes: &[u8]| postcard::from_bytes::<SeriesRows>(bytes).ok();
+            prop_assert_eq!(read(&bytes[..bytes.len().saturating_sub(cut)]), None);
+            prop_assert_eq!(read(&bytes).map(|rows| Series::from(&rows)), Some(series));
         }
 
         #[test]

@@ -78,12 +78,16 @@ impl Dictionary {
     pub(super) fn of<T: Value>(runs: impl Iterator<Item = (T, u32)>) -> Option<Self> {
         let mut distinct = Distinct::new();
         let mut plain = 0;
-        let places: Vec<(u32, u32)> = runs
-            .map(|(value, times)| {
-                plain += value.size() * times as usize;
-                (distinct.place(value), times)
-            })
-            .collect();
+        let mut places: Vec<(u32, u32)> = Vec::with_capacity(runs.size_hint().0);
+        let mut before = None;
+        for (value, times) in runs {
+            plain += value.size() * times as usize;
+            match places.last_mut() {
+                Some((_, more)) if before == Some(value) => *more += times,
+                _ => places.push((distinct.place(value), times)),
+            }
+            before = Some(value);
+        }
         let count = distinct.values.len() as u32;
         let largest = count.checked_sub(1)?;
         let mut hybrid = Hybrid::new(largest, vec![width(largest) as u8]);
@@ -101,14 +105,17 @@ struct Distinct<T> {
     /// One more than the place of a value, or 0, from the slot on that its hash says. At most half are taken, and how
     /// many there are is a power of two.
     slots: Vec<u32>,
+    /// How many bits of a hash are more than the number of a slot has.
+    shift: u32,
 }
 
 impl<T: Value> Distinct<T> {
     fn new() -> Self {
-        Self { values: Vec::new(), slots: vec![0; 64] }
+        Self { values: Vec::new(), slots: vec![0; 64], shift: u64::BITS - 6 }
     }
 
     /// The place of a value, which may be new.
+    #[inline]
     fn place(&mut self, value: T) -> u32 {
         let mut slot = self.slot(value);
         while self.slots[slot] > 0 {
@@ -128,7 +135,7 @@ impl<T: Value> Distinct<T> {
     }
 
     fn slot(&self, value: T) -> usize {
-        (value.hash() >> (u64::BITS - self.slots.len().ilog2())) as usize
+        (value.hash() >> self.shift) as usize
     }
 
     fn after(&self, slot: usize) -> usize {
@@ -137,6 +144,7 @@ impl<T: Value> Distinct<T> {
 
     fn grow(&mut self) {
         self.slots = vec![0; self.slots.len() * 4];
+        self.shift -= 2;
         for place in 0..self.values.len() {
             let mut slot = self.slot(self.values[place]);
             while self.slots[slot] > 0 {

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use super::checksums::{self, Checksum, Checksums, verify_file};
 use super::files::{CLAIMS, PLAN, ResultsError, STUDY, names, write_whole};
 use super::journal::Records;
+use super::rows::SeriesRows;
 use super::store::{self, Joined, RowReader, RunReader, TablePaths, Whole};
 use super::{Delays, Machine, Plan, Results, Row, Series};
 use crate::shard::Shard;
@@ -611,6 +612,8 @@ impl OpenPart {
                 sound(|| series.each(run, |series| each(vec![series])))
             }
             Opened::Journal { file, records } => {
+                let mut each =
+                    |rows: Vec<SeriesRows>| each(rows.iter().map(Series::from).collect());
                 records.each_piece(file, run, &mut each).and_then(|()| {
                     let rest = records.read(file, run)?.map(|result| result.series);
                     rest.map_or(Ok(()), each)

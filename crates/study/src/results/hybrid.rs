@@ -20,31 +20,41 @@ impl Hybrid {
     }
 
     /// A number that comes so many times.
+    #[inline]
     pub(super) fn put(&mut self, number: u32, times: u32) {
-        // Only whole groups of eight can be packed, and what fills one is no run.
-        let filling = self.waiting.wrapping_neg() % 8;
-        if times as usize >= filling + 8 {
-            self.wait(number, filling);
-            self.pack();
-            write_varint(u64::from(times - filling as u32) << 1, &mut self.bytes);
-            self.bytes.extend(&number.to_le_bytes()[..self.width.div_ceil(8) as usize]);
+        // Most come once, and no run is shorter than a group.
+        if times == 1 {
+            self.wait(number);
         } else {
-            self.wait(number, times as usize);
+            self.put_several(number, times);
         }
     }
 
-    fn wait(&mut self, number: u32, times: usize) {
-        for _ in 0..times {
-            if self.waiting == self.packed.len() {
-                self.pack();
-            }
-            self.packed[self.waiting] = number;
-            self.waiting += 1;
+    fn put_several(&mut self, number: u32, times: u32) {
+        // Only whole groups of eight can be packed, and what fills one is no run.
+        let filling = self.waiting.wrapping_neg() as u32 % 8;
+        if times >= filling + 8 {
+            (0..filling).for_each(|_| self.wait(number));
+            self.pack();
+            write_varint(u64::from(times - filling) << 1, &mut self.bytes);
+            self.bytes.extend(&number.to_le_bytes()[..self.width.div_ceil(8) as usize]);
+        } else {
+            (0..times).for_each(|_| self.wait(number));
         }
+    }
+
+    #[inline]
+    fn wait(&mut self, number: u32) {
+        if self.waiting == self.packed.len() {
+            self.pack();
+        }
+        self.packed[self.waiting] = number;
+        self.waiting += 1;
     }
 
     pub(super) fn finish(mut self) -> Vec<u8> {
-        self.wait(0, self.waiting.wrapping_neg() % 8);
+        let filling = self.waiting.wrapping_neg() % 8;
+        (0..filling).for_each(|_| self.wait(0));
         self.pack();
         self.bytes
     }
@@ -55,17 +65,18 @@ impl Hybrid {
             return;
         }
         write_varint(((self.waiting / 8) as u64) << 1 | 1, &mut self.bytes);
+        self.bytes.reserve(self.waiting / 8 * self.width as usize);
         let (mut word, mut bits) = (0u64, 0);
         for number in &self.packed[..self.waiting] {
             word |= u64::from(*number) << bits;
             bits += self.width;
             if bits >= 32 {
-                self.bytes.extend((word as u32).to_le_bytes());
+                self.bytes.extend_from_slice(&(word as u32).to_le_bytes());
                 word >>= 32;
                 bits -= 32;
             }
         }
-        self.bytes.extend(&word.to_le_bytes()[..bits.div_ceil(8) as usize]);
+        self.bytes.extend_from_slice(&word.to_le_bytes()[..bits.div_ceil(8) as usize]);
         self.waiting = 0;
     }
 }
@@ -103,6 +114,7 @@ pub(super) fn bits(words: &[u64], count: usize, mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 /// Seven bits in each byte, the lowest first; the highest bit says whether there are more.
+#[inline]
 pub(super) fn write_varint(mut number: u64, bytes: &mut Vec<u8>) {
     while number > 0x7f {
         bytes.push(number as u8 | 0x80);

@@ -2,7 +2,7 @@
 //! series is appended in pieces while it goes on; they count when its result follows.
 //!
 //! ```text
-//! file   = "sojourn journal 7\n" plan-digest(32) "\n" { record }
+//! file   = "sojourn journal 8\n" plan-digest(32) "\n" { record }
 //! record = length(4) checksum(8) checksum-of-these-twelve(4) payload
 //! ```
 //!
@@ -15,13 +15,17 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use super::Row;
 use super::checksums::Checksum;
 use super::codec::{Beginning, Piece, RunResult};
-use super::{Row, Series};
+use super::rows::SeriesRows;
 
-const MAGIC: &[u8] = b"sojourn journal 7\n";
+const MAGIC: &[u8] = b"sojourn journal 8\n";
 const HEADER: u64 = MAGIC.len() as u64 + 33;
 const RECORD_HEADER: usize = 16;
+
+/// Bytes for which there is room at once: those of a short run with a few flows.
+const USUAL: usize = 1 << 14;
 
 /// A journal to which runs are added. No other process can open it meanwhile.
 #[derive(Debug)]
@@ -36,14 +40,16 @@ pub(crate) struct Journal {
 pub(crate) struct Record(Vec<u8>);
 
 impl Record {
-    /// Computes the checksums, for which nobody needs the journal.
+    /// Of what is written behind some bytes. Computes the checksums, for which nobody needs the journal.
     ///
     /// # Errors
-    /// There are more than 4 GiB.
-    pub(crate) fn of(payload: &[u8]) -> io::Result<Self> {
-        let mut record = Vec::with_capacity(payload.len() + RECORD_HEADER);
-        record.extend(header(payload)?);
-        record.extend(payload);
+    /// It cannot be written, or there are more than 4 GiB.
+    pub(crate) fn of(write: impl FnOnce(Vec<u8>) -> io::Result<Vec<u8>>) -> io::Result<Self> {
+        let mut record = Vec::with_capacity(USUAL);
+        record.extend([0; RECORD_HEADER]);
+        let mut record = write(record)?;
+        let header = header(&record[RECORD_HEADER..])?;
+        record[..RECORD_HEADER].copy_from_slice(&header);
         Ok(Self(record))
     }
 
@@ -127,7 +133,7 @@ impl Journal {
     pub(crate) fn each_piece(
         &mut self,
         run: u32,
-        piece: impl FnMut(Vec<Series>) -> io::Result<()>,
+        piece: impl FnMut(Vec<SeriesRows>) -> io::Result<()>,
     ) -> io::Result<()> {
         self.records.each_piece(&mut self.file, run, piece)
     }
@@ -247,7 +253,7 @@ impl Records {
         &self,
         file: &mut File,
         run: u32,
-        mut piece: impl FnMut(Vec<Series>) -> io::Result<()>,
+        mut piece: impl FnMut(Vec<SeriesRows>) -> io::Result<()>,
     ) -> io::Result<()> {
         self.pieces.get(&run).into_iter().flatten().try_for_each(|place| {
             let read = Piece::decode(&payload_at(file, *place)?);
@@ -291,7 +297,7 @@ mod tests {
     const PLAN: &str = "0123456789abcdef0123456789abcdef";
 
     fn record(run: u32) -> Record {
-        Record::of(&example(run).encode().unwrap()).unwrap()
+        Record::of(|bytes| example(run).write(bytes)).unwrap()
     }
 
     fn filled(path: &Path) {
@@ -362,17 +368,17 @@ mod tests {
             let mut journal = Journal::open(&path, PLAN).unwrap();
             for (run, number, content) in [(5, 0, 90), (2, 0, 20), (5, 1, 91)] {
                 let piece = Piece::new(run, number, series(content));
-                journal.append(&Record::of(&piece.encode().unwrap()).unwrap()).unwrap();
+                journal.append(&Record::of(|bytes| piece.write(bytes)).unwrap()).unwrap();
             }
             assert_eq!(journal.records().runs().count(), 0);
         }
         let mut journal = Journal::open(&path, PLAN).unwrap();
         for (number, content) in [(0, 50), (1, 51), (2, 52)] {
             let piece = Piece::new(5, number, series(content));
-            journal.append(&Record::of(&piece.encode().unwrap()).unwrap()).unwrap();
+            journal.append(&Record::of(|bytes| piece.write(bytes)).unwrap()).unwrap();
         }
         let ended = RunResult { pieces: 3, ..example(5) };
-        journal.append(&Record::of(&ended.encode().unwrap()).unwrap()).unwrap();
+        journal.append(&Record::of(|bytes| ended.write(bytes)).unwrap()).unwrap();
         // This one comes whole, from another machine.
         journal.append(&record(2)).unwrap();
         drop(journal);

@@ -46,7 +46,7 @@ pub use model::{
     Kind, LostPacket, Machine, MetricColumn, Miss, Plan, PlannedRun, PlannedScenario, Results, Row,
     Series, SeriesColumn, Table, Verdict, View, Where,
 };
-pub(crate) use rows::TableRows;
+pub(crate) use rows::{FLOW_PLACES, LINK_PLACES, SeriesRows, TableRows};
 /// What the plan takes from the study file as it is.
 pub use sojourn_file::numbers::Numbers;
 pub use sojourn_file::plan::{Factor, PlannedFlow, PlannedQueue};

@@ -12,7 +12,6 @@ use sojourn_file::plan::{Factor, PlannedFlow, PlannedQueue};
 use sojourn_file::spec::ViewKind;
 
 use super::buckets::{self, Bucket};
-use super::numbers::single;
 use super::values::Values;
 use crate::digest::Digest;
 
@@ -380,7 +379,7 @@ impl Kind {
 }
 
 /// Time series of one flow or queue of one run, at the step of its scenario.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     pub run: u32,
     pub kind: Kind,
@@ -392,12 +391,11 @@ pub struct Series {
     pub phase: Vec<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SeriesColumn {
     /// With its unit as suffix: `cwnd_bytes`.
     pub name: String,
     /// As long as [`Series::t_s`].
-    #[serde(with = "single")]
     pub values: Vec<Option<f64>>,
 }
 

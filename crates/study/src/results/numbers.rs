@@ -25,28 +25,42 @@ pub(super) fn to_bytes<T: Copy, const N: usize>(
     bytes
 }
 
-/// Series are in single precision, with not-a-number for missing values.
-pub(super) mod single {
-    use serde::de::Error as _;
-
-    use super::*;
-
-    pub(in crate::results) fn serialize<S: Serializer>(
-        values: &[Option<f64>],
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        let of_one = |value: Option<f64>| value.map_or(f32::NAN, |v| v as f32).to_le_bytes();
-        Lump(to_bytes(values, of_one)).serialize(serializer)
-    }
-
-    pub(in crate::results) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Vec<Option<f64>>, D::Error> {
-        let (values, rest) = <&[u8]>::deserialize(deserializer)?.as_chunks();
-        if !rest.is_empty() {
-            return Err(D::Error::custom("a part of a number"));
-        }
-        let there = |value: f32| Some(f64::from(value)).filter(|value| !value.is_nan());
-        Ok(values.iter().map(|bytes| there(f32::from_le_bytes(*bytes))).collect())
-    }
+/// Takes them from bytes; `None` if these end within a number.
+pub(super) fn from_bytes<T, const N: usize>(
+    bytes: &[u8],
+    of_one: impl Fn([u8; N]) -> T,
+) -> Option<Vec<T>> {
+    let (numbers, rest) = bytes.as_chunks();
+    rest.is_empty().then(|| numbers.iter().map(|bytes| of_one(*bytes)).collect())
 }
+
+/// For serde: numbers of a type as bytes.
+macro_rules! as_bytes {
+    ($module:ident $number:ty) => {
+        pub(super) mod $module {
+            use std::borrow::Cow;
+
+            use serde::de::Error as _;
+
+            use super::*;
+
+            pub(in crate::results) fn serialize<S: Serializer>(
+                values: &[$number],
+                serializer: S,
+            ) -> Result<S::Ok, S::Error> {
+                Lump(to_bytes(values, <$number>::to_le_bytes)).serialize(serializer)
+            }
+
+            pub(in crate::results) fn deserialize<'de, D: Deserializer<'de>>(
+                deserializer: D,
+            ) -> Result<Cow<'static, [$number]>, D::Error> {
+                let values =
+                    from_bytes(<&[u8]>::deserialize(deserializer)?, <$number>::from_le_bytes);
+                values.map(Cow::Owned).ok_or_else(|| D::Error::custom("a part of a number"))
+            }
+        }
+    };
+}
+
+as_bytes!(single f32);
+as_bytes!(double f64);

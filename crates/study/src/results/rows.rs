@@ -3,15 +3,19 @@
 //! A run adds a few cells to each of hundreds of columns, which are far apart in memory. So its rows are kept as they
 //! are, and columns are made when the row group has all of its rows: by the thread that encodes it, so nobody waits for that.
 
+use std::borrow::Cow;
 use std::io;
 use std::iter::repeat_n;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
-use sojourn_metrics::{FLOW_COLUMNS, LINK_COLUMNS};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sojourn_metrics::{FLOW_COLUMNS, FlowSeries, LINK_COLUMNS, LinkSeries};
 
 use super::codec::RunResult;
 use super::column::{Column, ColumnType, Presence, Texts};
+use super::numbers::{double, single};
 use super::{Bucket, Delays, Kind, Plan, PlannedScenario, Row, Series, SeriesColumn};
 
 /// Columns of `runs.parquet` before those of factors and metrics.
@@ -77,7 +81,7 @@ impl TableRows {
 impl From<RunResult> for TableRows {
     fn from(result: RunResult) -> Self {
         let RunResult { run, pieces, rows, series, delays } = result;
-        let series = series_rows(&series);
+        let series = in_pieces(series);
         let whole = |delays: Delays| Part { rows: 0..delays.buckets.len(), of: Arc::new(delays) };
         Self { run, pieces, rows, series, delays: delays.into_iter().map(whole).collect() }
     }
@@ -100,8 +104,9 @@ impl<T> Part<T> {
 }
 
 /// Rows of `series.parquet` of one flow or queue.
-pub(super) struct SeriesRows {
-    run: u32,
+#[derive(Clone, Debug)]
+pub(crate) struct SeriesRows {
+    pub(crate) run: u32,
     kind: Kind,
     name: String,
     t_s: Vec<f64>,
@@ -111,6 +116,51 @@ pub(super) struct SeriesRows {
     measured: Vec<usize>,
     /// Their values, column after column; not a number where there is none.
     values: Vec<f32>,
+}
+
+/// Columns that flows, or queues, have, each with its position in [`SERIES_NAMES`], in that order.
+pub(crate) struct Places<S: 'static>(Vec<(usize, &'static sojourn_metrics::Column<S>)>);
+
+impl<S> Places<S> {
+    fn of(columns: &'static [sojourn_metrics::Column<S>]) -> Self {
+        let named = |name: &&str| columns.iter().find(|column| column.name == *name);
+        let all = SERIES_NAMES.iter().enumerate();
+        Self(all.filter_map(|(at, name)| Some((at, named(name)?))).collect())
+    }
+}
+
+pub(crate) static FLOW_PLACES: LazyLock<Places<FlowSeries>> =
+    LazyLock::new(|| Places::of(FLOW_COLUMNS));
+pub(crate) static LINK_PLACES: LazyLock<Places<LinkSeries>> =
+    LazyLock::new(|| Places::of(LINK_COLUMNS));
+
+impl SeriesRows {
+    /// What was measured at these times. Values that are not finite count as missing, and columns that have no others are
+    /// left out.
+    pub(crate) fn measured<S>(
+        (run, kind, name): (u32, Kind, &str),
+        t_s: &[f64],
+        phases: Vec<(String, usize)>,
+        places: &Places<S>,
+        columns: &S,
+    ) -> Self {
+        let mut measured = Vec::with_capacity(places.0.len());
+        let mut values = Vec::with_capacity(places.0.len() * t_s.len());
+        for (at, column) in &places.0 {
+            let column = (column.of)(columns);
+            if column.iter().any(|value| value.is_finite()) {
+                measured.push(*at);
+                let or_missing = |value: &f32| if value.is_finite() { *value } else { f32::NAN };
+                values.extend(column.iter().map(or_missing));
+            }
+        }
+        Self { run, kind, name: name.to_owned(), t_s: t_s.to_vec(), phases, measured, values }
+    }
+
+    /// The columns that were measured, by their positions in [`SERIES_NAMES`].
+    fn columns(&self) -> impl Iterator<Item = (usize, &[f32])> {
+        self.measured.iter().copied().zip(self.values.chunks(self.t_s.len().max(1)))
+    }
 }
 
 impl From<&Series> for SeriesRows {
@@ -136,10 +186,85 @@ impl From<&Series> for SeriesRows {
     }
 }
 
-impl SeriesRows {
-    /// The columns that were measured, by their positions in [`SERIES_NAMES`].
-    fn columns(&self) -> impl Iterator<Item = (usize, &[f32])> {
-        self.measured.iter().copied().zip(self.values.chunks(self.t_s.len().max(1)))
+impl From<&SeriesRows> for Series {
+    fn from(rows: &SeriesRows) -> Self {
+        let there = |value: &f32| Some(f64::from(*value)).filter(|value| !value.is_nan());
+        let column = |(at, values): (usize, &[f32])| SeriesColumn {
+            name: SERIES_NAMES[at].to_owned(),
+            values: values.iter().map(there).collect(),
+        };
+        let phases = rows.phases.iter().flat_map(|(phase, rows)| repeat_n(phase.clone(), *rows));
+        let has_phases = rows.phases.iter().any(|(phase, _)| !phase.is_empty());
+        Self {
+            run: rows.run,
+            kind: rows.kind,
+            name: rows.name.clone(),
+            t_s: rows.t_s.clone(),
+            columns: rows.columns().map(column).collect(),
+            phase: phases.filter(|_| has_phases).collect(),
+        }
+    }
+}
+
+/// Missing values are equal, too.
+impl PartialEq for SeriesRows {
+    fn eq(&self, other: &Self) -> bool {
+        Series::from(self) == Series::from(other)
+    }
+}
+
+/// As the journal has them. Columns go by their names, which a later version may have at other positions.
+#[derive(Serialize, Deserialize)]
+struct Written<'a> {
+    run: u32,
+    kind: Kind,
+    name: &'a str,
+    #[serde(with = "double")]
+    t_s: Cow<'a, [f64]>,
+    phases: Cow<'a, [(String, usize)]>,
+    measured: Vec<&'a str>,
+    #[serde(with = "single")]
+    values: Cow<'a, [f32]>,
+}
+
+impl Serialize for SeriesRows {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let written = Written {
+            run: self.run,
+            kind: self.kind,
+            name: &self.name,
+            t_s: Cow::Borrowed(&self.t_s),
+            phases: Cow::Borrowed(&self.phases),
+            measured: self.measured.iter().map(|at| SERIES_NAMES[*at]).collect(),
+            values: Cow::Borrowed(&self.values),
+        };
+        written.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for SeriesRows {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Written { run, kind, name, t_s, phases, measured, values } =
+            Written::deserialize(deserializer)?;
+        let place = |name: &str| SERIES_NAMES.iter().position(|own| *own == name);
+        let measured: Option<Vec<usize>> = measured.into_iter().map(place).collect();
+        let measured = measured.ok_or_else(|| D::Error::custom("an unknown column"))?;
+        let rows = phases.iter().try_fold(0usize, |sum, (_, rows)| sum.checked_add(*rows));
+        let is_whole = measured.is_sorted_by(|a, b| a < b)
+            && measured.len().checked_mul(t_s.len()) == Some(values.len())
+            && rows == Some(t_s.len());
+        match is_whole {
+            true => Ok(Self {
+                run,
+                kind,
+                name: name.to_owned(),
+                t_s: t_s.into_owned(),
+                phases: phases.into_owned(),
+                measured,
+                values: values.into_owned(),
+            }),
+            false => Err(D::Error::custom("columns that are not as long as others")),
+        }
     }
 }
 
@@ -173,11 +298,11 @@ impl Part<Delays> {
 
 /// A piece of a run's time series, or all of it as if it had come in pieces, so that the table does not depend on
 /// that.
-pub(super) fn series_rows(all: &[Series]) -> Vec<Part<SeriesRows>> {
+pub(super) fn in_pieces(all: Vec<SeriesRows>) -> Vec<Part<SeriesRows>> {
     let flows = all.iter().filter(|series| series.kind == Kind::Flow).count();
     let piece = sojourn_metrics::Series::rows_in_piece(flows, all.len() - flows);
     let rows = all.iter().map(|series| series.t_s.len()).max().unwrap_or(0);
-    let all: Vec<Arc<SeriesRows>> = all.iter().map(|series| Arc::new(series.into())).collect();
+    let all: Vec<Arc<SeriesRows>> = all.into_iter().map(Arc::new).collect();
     let pieces = (0..rows).step_by(piece).flat_map(|from| {
         all.iter().map(move |series| {
             let end = series.t_s.len();

@@ -15,7 +15,7 @@ use super::files::named;
 use super::frame::{FrameReader, FrameWriter, encode};
 use super::rows::{
     DELAY_COLUMNS, END_STATE, FREEZES, GroupRows, Part, RUN_COLUMNS, RunsGroup, SERIES_COLUMNS,
-    SERIES_NAMES, SeriesRows, TableRows, series_rows,
+    SERIES_NAMES, SeriesRows, TableRows, in_pieces,
 };
 use super::{Bucket, Delays, Freeze, Kind, Plan, Row, Series, SeriesColumn, Table, Values};
 
@@ -121,8 +121,8 @@ impl StoreWriter {
     }
 
     /// Adds a piece of a run's time series, or all of it.
-    pub(crate) fn add_series(&mut self, all: &[Series]) -> io::Result<()> {
-        let mut parts = series_rows(all).into_iter();
+    pub(crate) fn add_series(&mut self, all: Vec<SeriesRows>) -> io::Result<()> {
+        let mut parts = in_pieces(all).into_iter();
         parts.try_for_each(|part| self.series.add(part, Part::<SeriesRows>::cells))
     }
 

@@ -3,7 +3,7 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::numbers::{Lump, to_bytes};
+use super::numbers::{Lump, from_bytes, to_bytes};
 
 /// A value for each metric of a table, of which most rows have few; only these take memory.
 ///
@@ -138,8 +138,9 @@ impl Serialize for Values {
         match serializer.is_human_readable() {
             true => serializer.collect_seq(self.iter()),
             false => {
+                let is_known = Lump(to_bytes(&self.is_known, u64::to_le_bytes));
                 let known = Lump(to_bytes(&self.known, f64::to_le_bytes));
-                (self.len, &self.is_known, known).serialize(serializer)
+                (self.len, is_known, known).serialize(serializer)
             }
         }
     }
@@ -150,16 +151,14 @@ impl<'de> Deserialize<'de> for Values {
         if deserializer.is_human_readable() {
             return Ok(Vec::<Option<f64>>::deserialize(deserializer)?.into_iter().collect());
         }
-        let (len, is_known, known) = <(usize, Vec<u64>, &[u8])>::deserialize(deserializer)?;
-        let (known, rest) = known.as_chunks();
-        let known = known.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
+        let (len, is_known, known) = <(usize, &[u8], &[u8])>::deserialize(deserializer)?;
+        let part = || D::Error::custom("a part of a number");
+        let is_known = from_bytes(is_known, u64::from_le_bytes).ok_or_else(part)?;
+        let known = from_bytes(known, f64::from_le_bytes).ok_or_else(part)?;
         let all = Self { len, is_known, known };
         let last = all.is_known.last();
         let end = last.map_or(0, |last| all.is_known.len() * 64 - last.leading_zeros() as usize);
-        let is_whole = rest.is_empty()
-            && last != Some(&0)
-            && end <= len
-            && all.known_before(end) == all.known.len();
+        let is_whole = last != Some(&0) && end <= len && all.known_before(end) == all.known.len();
         match is_whole {
             true => Ok(all),
             false => Err(D::Error::custom("metrics without values, or values without metrics")),
@@ -218,7 +217,8 @@ mod tests {
             known in 0usize..260,
             rest in 0usize..2,
         ) {
-            let bytes = postcard::to_stdvec(&(len, &is_known, vec![1u8; known * 8 + rest])).unwrap();
+            let words: Vec<u8> = is_known.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let bytes = postcard::to_stdvec(&(len, words, vec![1u8; known * 8 + rest])).unwrap();
             let end = (0..is_known.len() * 64).rev().find(|at| is_known[at / 64] >> (at % 64) & 1 == 1);
             let bits = is_known.iter().map(|word| word.count_ones() as usize).sum::<usize>();
             let is_good = rest == 0 && bits == known && end.is_none_or(|end| end < len) && is_known.last() != Some(&0);

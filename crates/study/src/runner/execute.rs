@@ -6,13 +6,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use sojourn_core::{StreamAddress, Time};
 use sojourn_file::StudyScenario;
 use sojourn_metrics::{
-    Distribution, FLOW_COLUMNS, FlowMetrics, LINK_COLUMNS, Metric, RunMetrics, Scope,
+    Distribution, FlowMetrics, FlowSeries, LinkSeries, Metric, RunMetrics, Scope,
+    Series as Measurements,
 };
 
 use crate::engine::{self, Measured};
 use crate::results::{
-    Bucket, CompletingPacket, Delays, Freeze, Kind, LostPacket, Piece, Plan, Row, RunResult,
-    Series, SeriesColumn,
+    Bucket, CompletingPacket, Delays, FLOW_PLACES, Freeze, Kind, LINK_PLACES, LostPacket, Piece,
+    Plan, Row, RunResult, SeriesRows,
 };
 use crate::shape::shape;
 use crate::study::Study;
@@ -106,7 +107,7 @@ fn execute(
             let names = shape(&scenario.scenario);
             let flows: Vec<&str> = names.flows.iter().map(|flow| &flow.name[..]).collect();
             let links: Vec<&str> = names.links.iter().map(|link| &link.name[..]).collect();
-            let mut hand_on = |rows: sojourn_metrics::Series| {
+            let mut hand_on = |rows: Measurements| {
                 let rows = series(&rows, named.run, flows.iter().copied(), links.iter().copied());
                 keep(&Piece::new(named.run, pieces, rows));
                 pieces += 1;
@@ -215,56 +216,28 @@ fn rows(metrics: &RunMetrics, named: Named) -> Vec<Row> {
 
 /// As the tables have it.
 fn series<'a>(
-    all: &sojourn_metrics::Series,
+    all: &Measurements,
     run: u32,
     flows: impl Iterator<Item = &'a str>,
     links: impl Iterator<Item = &'a str>,
-) -> Vec<Series> {
-    let mut series = Vec::new();
-    for (flow, columns) in flows.zip(&all.flows) {
-        let measured = FLOW_COLUMNS.iter().filter(|column| column.name != "phase");
-        let phase: Vec<String> = columns
-            .phase
-            .iter()
-            .map(|number| match number.is_nan() {
-                true => String::new(),
-                // The position was found in this list.
-                false => all.phases[*number as usize].to_owned(),
-            })
-            .collect();
-        series.push(Series {
-            run,
-            kind: Kind::Flow,
-            name: flow.to_owned(),
-            t_s: all.t_s.clone(),
-            columns: measured
-                .filter_map(|column| measured_column(column.name, (column.of)(columns)))
-                .collect(),
-            phase: if phase.iter().all(String::is_empty) { Vec::new() } else { phase },
-        });
-    }
-    for (link, columns) in links.zip(&all.links) {
-        series.push(Series {
-            run,
-            kind: Kind::Queue,
-            name: link.to_owned(),
-            t_s: all.t_s.clone(),
-            columns: LINK_COLUMNS
-                .iter()
-                .filter_map(|column| measured_column(column.name, (column.of)(columns)))
-                .collect(),
-            phase: Vec::new(),
-        });
-    }
-    series
-}
-
-/// `None` if nothing was measured.
-fn measured_column(name: &str, values: &[f32]) -> Option<SeriesColumn> {
-    let is_measured = |value: &f32| value.is_finite();
-    let column = || SeriesColumn {
-        name: name.to_owned(),
-        values: values.iter().map(|value| is_measured(value).then(|| f64::from(*value))).collect(),
+) -> Vec<SeriesRows> {
+    let phases = |numbers: &[f32]| {
+        let is_same = |a: &f32, b: &f32| a == b || a.is_nan() && b.is_nan();
+        let name = |number: f32| match number.is_nan() {
+            true => String::new(),
+            // The position was found in this list.
+            false => all.phases[number as usize].to_owned(),
+        };
+        numbers.chunk_by(is_same).map(|alike| (name(alike[0]), alike.len())).collect()
     };
-    values.iter().any(is_measured).then(column)
+    let of_flow = |(name, columns): (&str, &FlowSeries)| {
+        let named = (run, Kind::Flow, name);
+        SeriesRows::measured(named, &all.t_s, phases(&columns.phase), &FLOW_PLACES, columns)
+    };
+    let of_link = |(name, columns): (&str, &LinkSeries)| {
+        let (named, phases) = ((run, Kind::Queue, name), vec![(String::new(), all.t_s.len())]);
+        SeriesRows::measured(named, &all.t_s, phases, &LINK_PLACES, columns)
+    };
+    let flows = flows.zip(&all.flows).map(of_flow);
+    flows.chain(links.zip(&all.links).map(of_link)).collect()
 }

@@ -32,7 +32,7 @@ use sojourn_core::Time;
 use crate::engine;
 use crate::results::{
     ClaimReport, FailedRun, Folder, FullGroup, Machine, Piece, Record, ResultsError, RunResult,
-    RunRows, STUDY, StoreWriter, TableRows, is_of_machine,
+    RunRows, STUDY, SeriesRows, StoreWriter, TableRows, is_of_machine,
 };
 use crate::study::Study;
 use folder::{check_claims, make_folder};
@@ -259,7 +259,9 @@ pub fn join(folders: &[PathBuf], out: &Path) -> Result<Summary, RunError> {
         let Some(run) = rows.first().map(|row| row.run) else { continue };
         let delays = parts[part].delays(run)?;
         // As they stand in the part, so that the table does not depend on how runs were shared out.
-        parts[part].each_series(run, |piece| writer.add_series(&piece))?;
+        parts[part].each_series(run, |piece| {
+            writer.add_series(piece.iter().map(SeriesRows::from).collect())
+        })?;
         let result = RunResult { run, pieces: 0, rows, series: Vec::new(), delays };
         writer.add(result.into()).map_err(io_error)?;
         done += 1;
@@ -321,7 +323,7 @@ fn work(
         // What takes long is done without the lock: pieces and the result become bytes and rows before it is taken,
         // and full row groups of the tables columns after it is given back.
         let keep = |piece: &Piece| {
-            let record = piece.encode().and_then(|bytes| Record::of(&bytes));
+            let record = Record::of(|bytes| piece.write(bytes));
             let mut shared = locked(&shared);
             if shared.broken.is_none()
                 && let Err(error) = shared.recorder.append_piece(record)
@@ -332,7 +334,7 @@ fn work(
         };
         let computed = compute_in_pieces(study, &plan, *run, &keep).and_then(|computed| {
             let Computed { result, stopped_at } = computed;
-            let record = result.encode().and_then(|bytes| Record::of(&bytes));
+            let record = Record::of(|bytes| result.write(bytes));
             Ok((record.map_err(|error| error.to_string())?, TableRows::from(result), stopped_at))
         });
         let mut held = locked(&shared);

@@ -129,7 +129,7 @@ impl Recorder {
         if self.is_done[run as usize] {
             return Ok(Recorded::Known);
         }
-        let record = Record::of(bytes)
+        let record = Record::of(|record| Ok([&record, bytes].concat()))
             .map_err(|error| RunError::NotItsResult { run, problem: error.to_string() })?;
         let groups = self.append(&record, result.into())?;
         self.put_groups(groups.into_iter().map(FullGroup::encode).collect());
@@ -299,13 +299,7 @@ impl Recorder {
             (row.run, row.scenario, row.seed) == (run, planned.scenario, planned.seed)
                 && row.values.len() == self.plan.metrics.len()
         });
-        let is_of_series = result.series.iter().all(|series| {
-            let steps = series.t_s.len();
-            let phases = series.phase.len();
-            series.run == run
-                && (phases == 0 || phases == steps)
-                && series.columns.iter().all(|column| column.values.len() == steps)
-        });
+        let is_of_series = result.series.iter().all(|series| series.run == run);
         let is_of_delays = result.delays.iter().all(|delays| delays.run == run);
         match first.kind == Kind::Run && is_of_run && is_of_series && is_of_delays {
             true => Ok(result),

@@ -73,7 +73,7 @@ impl Tables {
             self.waiting_bytes -= bytes;
             self.writer.add(rows)?;
         } else {
-            journal.each_piece(run, |series| self.writer.add_series(&series))?;
+            journal.each_piece(run, |series| self.writer.add_series(series))?;
             if let Some(result) = journal.read(run)? {
                 self.writer.add(result.into())?;
             }

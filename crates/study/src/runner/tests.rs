@@ -322,7 +322,7 @@ fn results_read_back_are_those_that_were_written() {
     for run in 0..plan.runs.len() as u32 {
         let again = compute(&study, &plan, run).unwrap();
         assert_eq!(results.table.run(run), again.rows, "run {run}");
-        assert_eq!(results.series(run).unwrap(), again.series, "run {run}");
+        assert_eq!(results.series(run).unwrap(), again.series(), "run {run}");
     }
     // Six things in a run: itself, three flows, two queues.
     assert_eq!(results.table.rows.len(), 36);
@@ -370,7 +370,7 @@ seeds = 2
 
     let all: Vec<RunResult> = (0..2).map(|run| compute(&study, &plan, run).unwrap()).collect();
     let piece = sojourn_metrics::Series::rows_in_piece(2, 2);
-    assert!(all[0].series[0].t_s.len() > piece, "{piece} rows make a piece");
+    assert!(all[0].series()[0].t_s.len() > piece, "{piece} rows make a piece");
     let mut recorder = Recorder::open(&study, &options(scratch.path("whole"), 1, "1/1")).unwrap();
     for (run, result) in (0..).zip(&all) {
         recorder.keep(run, &result.encode().unwrap()).unwrap();
@@ -385,7 +385,7 @@ seeds = 2
 
     let mut reader = Folder::open(scratch.path("pieces")).unwrap().reader().unwrap();
     for result in &all {
-        assert!(reader.series(result.run).unwrap() == result.series, "run {}", result.run);
+        assert!(reader.series(result.run).unwrap() == result.series(), "run {}", result.run);
     }
 }
 
@@ -636,7 +636,7 @@ fn an_engine_that_is_not_there_or_cannot_is_answered_with_what_is_allowed() {
 /// What is divided over several row groups comes back in one piece, columns that begin late included.
 #[test]
 fn a_run_of_many_rows_is_read_as_it_was_written() {
-    use crate::results::{Bucket, Delays, Series, SeriesColumn};
+    use crate::results::{Bucket, Delays, Series, SeriesColumn, SeriesRows};
     let steps = 30_000;
     let column = |name: &str, from: usize| SeriesColumn {
         name: name.into(),
@@ -670,7 +670,10 @@ fn a_run_of_many_rows_is_read_as_it_was_written() {
             run,
             pieces: 0,
             rows: Vec::new(),
-            series: vec![series(run, Kind::Flow, "cubic"), series(run, Kind::Queue, "queue")],
+            series: [series(run, Kind::Flow, "cubic"), series(run, Kind::Queue, "queue")]
+                .each_ref()
+                .map(SeriesRows::from)
+                .into(),
             delays: vec![delays(run, "cubic"), delays(run, "others.1")],
         })
         .collect();
@@ -698,7 +701,7 @@ fn a_run_of_many_rows_is_read_as_it_was_written() {
 
     let mut reader = writer_of.folder().reader(&plan).unwrap();
     for result in &results {
-        assert!(reader.series(result.run).unwrap() == result.series, "run {}", result.run);
+        assert!(reader.series(result.run).unwrap() == result.series(), "run {}", result.run);
         assert!(reader.delays(result.run).unwrap() == result.delays, "run {}", result.run);
     }
 }
