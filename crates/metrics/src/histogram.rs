@@ -321,12 +321,14 @@ impl Distribution {
         }
         let rank = q.clamp(0.0, 1.0) * (self.count() - 1) as f64;
         let below = rank as u64;
-        let low = self.at_rank(below);
+        let place = self.counted.partition_point(|counted| counted.so_far() <= below);
+        let low = self.at_rank(below, place);
         let fraction = rank - below as f64;
         if fraction <= 0.0 {
             return Some(low);
         }
-        Some(low + fraction * (self.at_rank(below + 1) - low))
+        let is_in_next = below + 1 == self.counted[place].so_far();
+        Some(low + fraction * (self.at_rank(below + 1, place + usize::from(is_in_next)) - low))
     }
 
     /// The share of values that are at most `value`; values inside a bucket are taken as evenly
@@ -388,20 +390,19 @@ impl Distribution {
         };
     }
 
-    /// The value of a rank counted from 0, as if the values of a bucket were evenly spread.
-    fn at_rank(&self, rank: u64) -> f64 {
+    /// The value of a rank counted from 0, which is in the bucket at a place of the list, as if the values of a bucket
+    /// were evenly spread.
+    fn at_rank(&self, rank: u64, place: usize) -> f64 {
         if rank == 0 {
             return self.min as f64;
         }
         if rank + 1 >= self.count() {
             return self.max as f64;
         }
-        let at = self.counted.partition_point(|counted| counted.so_far() <= rank);
-        let before = self.before(at);
-        let counted = self.counted[at];
+        let (before, counted) = (self.before(place), self.counted[place]);
         let (low, width) = bounds(counted.number());
-        let place = ((rank - before) as f64 + 0.5) / (counted.so_far() - before) as f64;
-        let value = low as f64 + (width - 1) as f64 * place;
+        let share = ((rank - before) as f64 + 0.5) / (counted.so_far() - before) as f64;
+        let value = low as f64 + (width - 1) as f64 * share;
         value.clamp(self.min as f64, self.max as f64)
     }
 }

@@ -110,9 +110,9 @@ impl Reading {
         let known = |column: usize| {
             rows.iter().filter_map(move |row| row.values.get(column).filter(|v| v.is_finite()))
         };
-        let values: Vec<f64> = known(self.column).collect();
+        let count = known(self.column).count();
         let asked = self.begun.map_or(0, |begun| known(begun).filter(|begun| *begun > 0.0).count());
-        let is_reached = (asked > 0).then_some(values.len() >= asked);
+        let is_reached = (asked > 0).then_some(count >= asked);
         if is_reached == Some(false) {
             return (OfRun::OutOfReach, is_reached);
         }
@@ -121,8 +121,8 @@ impl Reading {
             .filter(|(_, of)| known(*of).next().is_some())
             .map(|(n, of)| [n, of].map(|column| known(column).sum::<f64>() as usize))
             .map(|[known, of]| Counted { known, of });
-        let flows = Counted { known: values.len(), of: rows.len() };
-        let of_run = match (pool(&values, self.pooling), samples) {
+        let flows = Counted { known: count, of: rows.len() };
+        let of_run = match (pool(known(self.column), self.pooling), samples) {
             (Some(value), _) => OfRun::Value(value, samples.unwrap_or(flows)),
             (None, Some(samples)) => OfRun::Samples(samples),
             (None, None) => OfRun::Flows(rows.len()),
@@ -690,11 +690,13 @@ fn fixing(plan: &Plan, factor: usize, other: usize) -> BTreeSet<&str> {
     partners.into_iter().filter(|(_, partner)| partner.is_some()).map(|(value, _)| value).collect()
 }
 
-fn pool(values: &[f64], pooling: Pooling) -> Option<f64> {
-    match pooling {
-        Pooling::Sum => (!values.is_empty()).then(|| values.iter().sum()),
-        Pooling::Least => values.iter().copied().reduce(f64::min),
-        Pooling::Largest => values.iter().copied().reduce(f64::max),
-        Pooling::Mean => stats::mean(values),
+fn pool(values: impl Iterator<Item = f64> + Clone, pooling: Pooling) -> Option<f64> {
+    let sum = || values.clone().sum::<f64>();
+    match (values.clone().count(), pooling) {
+        (0, _) => None,
+        (_, Pooling::Sum) => Some(sum()),
+        (_, Pooling::Least) => values.reduce(f64::min),
+        (_, Pooling::Largest) => values.reduce(f64::max),
+        (count, Pooling::Mean) => Some(sum() / count as f64),
     }
 }

@@ -125,7 +125,7 @@ pub(super) fn finish(
     };
     let repeat = shell_line(command().iter().map(String::as_str));
     match format {
-        Format::Table => output.data(&text(summary, page.as_deref(), &repeat)?)?,
+        Format::Table => output.data(&text(plan, summary, page.as_deref(), &repeat)?)?,
         Format::Json => output.json(&json!({
             "title": plan.title,
             "folder": summary.folder,
@@ -157,12 +157,17 @@ pub(super) fn finish(
     }
 }
 
-fn text(summary: &Summary, page: Option<&Path>, repeat: &str) -> Result<String, Failure> {
+fn text(
+    plan: &Plan,
+    summary: &Summary,
+    page: Option<&Path>,
+    repeat: &str,
+) -> Result<String, Failure> {
     let progress = summary.progress;
     let mut text = String::new();
     match &summary.claims {
         Some(report) if report.claims.is_empty() => {
-            let results = Folder::open_without_rows(&summary.folder)?;
+            let results = Folder::open_planned(&summary.folder, plan.clone())?;
             // Of many scenarios it is long, so there is no second one.
             text = terminal::metrics_of_folder(&results)?;
             text.truncate(text.trim_end().len());

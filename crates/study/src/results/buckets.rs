@@ -20,7 +20,7 @@ pub(super) fn serialize<S: Serializer>(
     buckets: &[Bucket],
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let mut bytes = Vec::with_capacity(4 * buckets.len());
+    let mut bytes = Vec::with_capacity(8 * buckets.len());
     let (mut next, mut width) = (0u64, 0);
     for Bucket { low_ns, high_ns, samples } in buckets {
         let own = high_ns.wrapping_sub(*low_ns);

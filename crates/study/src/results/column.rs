@@ -65,6 +65,9 @@ impl Presence {
 
     /// Adds rows of which all or none have a value.
     pub(super) fn extend(&mut self, is_there: bool, rows: usize) {
+        if rows == 0 {
+            return;
+        }
         let (begun, word) = (self.rows % 64, if is_there { !0 } else { 0 });
         if begun > 0
             && let Some(last) = self.words.last_mut()
@@ -83,6 +86,11 @@ impl Presence {
     /// Adds rows with these values, of which those that are not numbers are missing; the others are added to
     /// `values`.
     pub(super) fn extend_with(&mut self, column: &[f32], values: &mut Vec<f32>) {
+        if column.iter().all(|value| !value.is_nan()) {
+            self.extend(true, column.len());
+            values.extend_from_slice(column);
+            return;
+        }
         for alike in column.chunk_by(|a, b| a.is_nan() == b.is_nan()) {
             let is_there = !alike[0].is_nan();
             self.extend(is_there, alike.len());

@@ -115,16 +115,21 @@ impl<T: Value> Distinct<T> {
     }
 
     /// The place of a value, which may be new.
-    #[inline]
+    #[inline(always)]
     fn place(&mut self, value: T) -> u32 {
         let mut slot = self.slot(value);
-        while self.slots[slot] > 0 {
-            let place = self.slots[slot] - 1;
+        while let Some(place) = self.slots[slot].checked_sub(1) {
             if self.values[place as usize] == value {
                 return place;
             }
             slot = self.after(slot);
         }
+        self.add(value, slot)
+    }
+
+    /// A new value, for which a slot is free.
+    #[inline(never)]
+    fn add(&mut self, value: T, slot: usize) -> u32 {
         let place = self.values.len() as u32;
         self.values.push(value);
         self.slots[slot] = place + 1;

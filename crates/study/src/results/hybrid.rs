@@ -1,83 +1,87 @@
 //! Parquet's hybrid of run lengths and packed bits, in which small whole numbers are written.
 
-/// The most groups of eight values in a packed run whose header is one byte.
-const MOST_GROUPS: usize = 63;
+/// The most numbers in a packed run whose header is one byte.
+const MOST: u32 = 63 * 8;
 
 /// Small numbers, written as they come.
 pub(super) struct Hybrid {
     /// Bits of a number.
     width: u32,
     bytes: Vec<u8>,
-    /// Numbers that are going to be packed, and how many they are.
-    packed: [u32; 8 * MOST_GROUPS],
-    waiting: usize,
+    /// How many numbers the packed run at the end has, and where its header is.
+    packed: u32,
+    header: usize,
+    /// What of it is not in `bytes` yet: so many bits, fewer than 32.
+    word: u64,
+    bits: u32,
 }
 
 impl Hybrid {
     /// For numbers up to a largest one, behind what stands before them.
     pub(super) fn new(largest: u32, bytes: Vec<u8>) -> Self {
-        Self { width: width(largest), bytes, packed: [0; 8 * MOST_GROUPS], waiting: 0 }
+        Self { width: width(largest), bytes, packed: 0, header: 0, word: 0, bits: 0 }
     }
 
     /// A number that comes so many times.
-    #[inline]
+    #[inline(always)]
     pub(super) fn put(&mut self, number: u32, times: u32) {
         // Most come once, and no run is shorter than a group.
         if times == 1 {
-            self.wait(number);
+            self.pack(number);
         } else {
             self.put_several(number, times);
         }
     }
 
+    #[inline(never)]
     fn put_several(&mut self, number: u32, times: u32) {
         // Only whole groups of eight can be packed, and what fills one is no run.
-        let filling = self.waiting.wrapping_neg() as u32 % 8;
+        let filling = self.packed.wrapping_neg() % 8;
         if times >= filling + 8 {
-            (0..filling).for_each(|_| self.wait(number));
-            self.pack();
+            (0..filling).for_each(|_| self.pack(number));
+            self.end_packed();
             write_varint(u64::from(times - filling) << 1, &mut self.bytes);
             self.bytes.extend(&number.to_le_bytes()[..self.width.div_ceil(8) as usize]);
         } else {
-            (0..times).for_each(|_| self.wait(number));
+            (0..times).for_each(|_| self.pack(number));
         }
     }
 
-    #[inline]
-    fn wait(&mut self, number: u32) {
-        if self.waiting == self.packed.len() {
-            self.pack();
+    #[inline(always)]
+    fn pack(&mut self, number: u32) {
+        if self.packed == 0 {
+            self.header = self.bytes.len();
+            self.bytes.push(0);
         }
-        self.packed[self.waiting] = number;
-        self.waiting += 1;
+        self.packed += 1;
+        self.word |= u64::from(number) << self.bits;
+        self.bits += self.width;
+        if self.bits >= 32 {
+            self.bytes.extend_from_slice(&(self.word as u32).to_le_bytes());
+            self.word >>= 32;
+            self.bits -= 32;
+        }
+        if self.packed == MOST {
+            self.end_packed();
+        }
+    }
+
+    /// Ends the packed run, if there is one; it has whole groups.
+    #[inline(never)]
+    fn end_packed(&mut self) {
+        if self.packed > 0 {
+            let rest = &self.word.to_le_bytes()[..self.bits.div_ceil(8) as usize];
+            self.bytes.extend_from_slice(rest);
+            self.bytes[self.header] = (self.packed / 8) as u8 * 2 + 1;
+            (self.packed, self.word, self.bits) = (0, 0, 0);
+        }
     }
 
     pub(super) fn finish(mut self) -> Vec<u8> {
-        let filling = self.waiting.wrapping_neg() % 8;
-        (0..filling).for_each(|_| self.wait(0));
-        self.pack();
+        let filling = self.packed.wrapping_neg() % 8;
+        (0..filling).for_each(|_| self.pack(0));
+        self.end_packed();
         self.bytes
-    }
-
-    /// Writes the numbers that wait, of which there are whole groups.
-    fn pack(&mut self) {
-        if self.waiting == 0 {
-            return;
-        }
-        write_varint(((self.waiting / 8) as u64) << 1 | 1, &mut self.bytes);
-        self.bytes.reserve(self.waiting / 8 * self.width as usize);
-        let (mut word, mut bits) = (0u64, 0);
-        for number in &self.packed[..self.waiting] {
-            word |= u64::from(*number) << bits;
-            bits += self.width;
-            if bits >= 32 {
-                self.bytes.extend_from_slice(&(word as u32).to_le_bytes());
-                word >>= 32;
-                bits -= 32;
-            }
-        }
-        self.bytes.extend_from_slice(&word.to_le_bytes()[..bits.div_ceil(8) as usize]);
-        self.waiting = 0;
     }
 }
 

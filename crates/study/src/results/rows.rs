@@ -361,7 +361,7 @@ impl RunsGroup {
         let texts = [!row.end_state.is_empty(), !row.freezes.is_empty()];
         6 + texts.into_iter().filter(|is_there| *is_there).count()
             + self.factors
-            + row.values.known().take_while(|(metric, _)| *metric < self.metrics).count()
+            + row.values.known_before(self.metrics)
     }
 
     /// The columns of those 64 metrics whose bits are in a word of [`Values`](super::Values).

@@ -69,7 +69,7 @@ impl Values {
     }
 
     /// How many of the metrics before this position are known.
-    fn known_before(&self, position: usize) -> usize {
+    pub(super) fn known_before(&self, position: usize) -> usize {
         let (words, bits) = (position / 64, position % 64);
         let whole = self.is_known.iter().take(words).map(|word| word.count_ones());
         let part = self.is_known.get(words).map_or(0, |word| (word & !(!0 << bits)).count_ones());
@@ -102,17 +102,24 @@ impl Values {
     /// Of so many metrics those that are known, by their positions in ascending order.
     pub(crate) fn of_known(len: usize, values: impl Iterator<Item = (usize, f64)>) -> Self {
         let (_, most) = values.size_hint();
-        let known = Vec::with_capacity(most.unwrap_or(0));
-        let mut all = Self { len, is_known: Vec::with_capacity(len.div_ceil(64)), known };
+        let mut known = Vec::with_capacity(most.unwrap_or(0));
+        let mut is_known = Vec::with_capacity(len.div_ceil(64));
+        let (mut at, mut word) = (0, 0);
         for (position, value) in values {
-            all.is_known.resize(position / 64 + 1, 0);
-            all.is_known[position / 64] |= 1 << (position % 64);
-            all.known.push(value);
+            while at < position / 64 {
+                is_known.push(std::mem::take(&mut word));
+                at += 1;
+            }
+            word |= 1 << (position % 64);
+            known.push(value);
+        }
+        if word != 0 {
+            is_known.push(word);
         }
         // Tables have many rows, which are not changed any more.
-        all.known.shrink_to_fit();
-        all.is_known.shrink_to_fit();
-        all
+        known.shrink_to_fit();
+        is_known.shrink_to_fit();
+        Self { len, is_known, known }
     }
 }
 

@@ -6,14 +6,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use sojourn_core::{StreamAddress, Time};
 use sojourn_file::StudyScenario;
 use sojourn_metrics::{
-    Distribution, FlowMetrics, FlowSeries, LinkSeries, Metric, RunMetrics, Scope,
-    Series as Measurements,
+    Distribution, FlowMetrics, FlowSeries, LinkSeries, RunMetrics, Scope, Series as Measurements,
 };
 
 use crate::engine::{self, Measured};
+use crate::metrics::values;
 use crate::results::{
     Bucket, CompletingPacket, Delays, FLOW_PLACES, Freeze, Kind, LINK_PLACES, LostPacket, Piece,
-    Plan, Row, RunResult, SeriesRows,
+    Plan, Row, RunResult, SeriesRows, Values,
 };
 use crate::shape::shape;
 use crate::study::Study;
@@ -148,15 +148,16 @@ fn delays(metrics: &RunMetrics, run: u32) -> Vec<Delays> {
             .map(|(low_ns, high_ns, samples)| Bucket { low_ns, high_ns, samples })
             .collect(),
     };
+    let is_there = |(_, distribution): &(&str, &Distribution)| !distribution.is_empty();
     let flows = metrics.flows.iter().flat_map(|flow| {
-        let delays = flow.delays().into_iter().chain(flow.open());
+        let delays = flow.delays().into_iter().chain(flow.open()).filter(is_there);
         delays.map(|delay| of(Kind::Flow, &flow.name, delay))
     });
-    let links = metrics
-        .links
-        .iter()
-        .flat_map(|link| link.delays().map(|delay| of(Kind::Queue, &link.name, delay)));
-    flows.chain(links).filter(|delays| !delays.buckets.is_empty()).collect()
+    let links = metrics.links.iter().flat_map(|link| {
+        let delays = link.delays().into_iter().filter(is_there);
+        delays.map(|delay| of(Kind::Queue, &link.name, delay))
+    });
+    flows.chain(links).collect()
 }
 
 fn freezes(metrics: &RunMetrics, flow: &FlowMetrics) -> Vec<Freeze> {
@@ -192,7 +193,7 @@ fn freezes(metrics: &RunMetrics, flow: &FlowMetrics) -> Vec<Freeze> {
 
 fn rows(metrics: &RunMetrics, named: Named) -> Vec<Row> {
     let digest = format!("{:016x}", metrics.digest);
-    let row = |kind: Kind, name: &str, scope: Scope, value: &dyn Fn(&Metric) -> Option<f64>| Row {
+    let row = |kind: Kind, name: &str, values: Values| Row {
         run: named.run,
         scenario: named.scenario,
         seed: named.seed,
@@ -201,15 +202,17 @@ fn rows(metrics: &RunMetrics, named: Named) -> Vec<Row> {
         digest: digest.clone(),
         end_state: String::new(),
         freezes: Vec::new(),
-        values: crate::metrics::values(scope, value),
+        values,
     };
-    let mut rows = vec![row(Kind::Run, "", Scope::Run, &|metric| metric.of_run(metrics))];
+    let mut rows = vec![row(Kind::Run, "", values(Scope::Run, |metric| metric.of_run(metrics)))];
     for flow in &metrics.flows {
-        let of_flow = row(Kind::Flow, &flow.name, Scope::Flow, &|metric| metric.of_flow(flow));
-        rows.push(Row { freezes: freezes(metrics, flow), ..of_flow });
+        let of_flow = values(Scope::Flow, |metric| metric.of_flow(flow));
+        let freezes = freezes(metrics, flow);
+        rows.push(Row { freezes, ..row(Kind::Flow, &flow.name, of_flow) });
     }
     for link in &metrics.links {
-        rows.push(row(Kind::Queue, &link.name, Scope::Link, &|metric| metric.of_link(link)));
+        let of_link = values(Scope::Link, |metric| metric.of_link(link));
+        rows.push(row(Kind::Queue, &link.name, of_link));
     }
     rows
 }
