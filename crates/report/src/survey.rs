@@ -5,7 +5,6 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use sojourn_metrics::stats::interval_of_squares;
-use sojourn_study::metrics;
 use sojourn_study::results::{Kind, PlannedFlow, Results, Row};
 
 use crate::data::{CONFIDENCE, Data, Extent, Mean, Reading, Subject, Tally};
@@ -147,14 +146,10 @@ struct Searched<'a> {
 }
 
 impl<'a> Found<'a> {
-    fn new(data: &'a Data<'a>, names: &[&'a str]) -> Self {
+    fn new(data: &'a Data<'a>, metrics: &[&'a str]) -> Self {
         let mut counted = Vec::new();
         for (subject, of) in data.subjects.iter().enumerate() {
-            let is_counted = |metric: &&&str| {
-                metrics::known(metric, &[of.kind]).is_some()
-                    && page::counts(metric).next().is_some()
-            };
-            for metric in names.iter().filter(is_counted) {
+            for metric in metrics.iter().filter(|metric| page::counts(metric).next().is_some()) {
                 if let Some(reading) = Reading::of(&data.table.metrics, of.kind, metric) {
                     let tally = Tally::default();
                     let (were_asked, lacks) = (false, false);

@@ -34,7 +34,7 @@ pub(super) fn encode(
     descriptions: &[ColumnDescPtr],
 ) -> Result<Encoded, ParquetError> {
     let mut sink = TrackedWrite::new(Vec::new());
-    let mut compressor = snap::raw::Encoder::new();
+    let mut compressor = Compressor { encoder: snap::raw::Encoder::new(), room: Vec::new() };
     let mut chunks = Vec::with_capacity(descriptions.len());
     for (column, description) in columns.zip(descriptions) {
         let mut chunk = Chunk::begin(&mut sink, &mut compressor);
@@ -74,6 +74,22 @@ fn least_and_most<T: Ord + Copy>(values: &[T]) -> [Option<T>; 2] {
     rest.iter().fold([*first; 2], widen).map(Some)
 }
 
+struct Compressor {
+    encoder: snap::raw::Encoder,
+    /// Room for the largest page so far, as if nothing of it could be left out.
+    room: Vec<u8>,
+}
+
+impl Compressor {
+    fn compress(&mut self, bytes: &[u8]) -> Result<Bytes, ParquetError> {
+        let most = snap::raw::max_compress_len(bytes.len());
+        self.room.resize(most.max(self.room.len()), 0);
+        let compressed = self.encoder.compress(bytes, &mut self.room);
+        let external = |error| ParquetError::External(Box::new(error));
+        compressed.map(|length| Bytes::copy_from_slice(&self.room[..length])).map_err(external)
+    }
+}
+
 /// The rows of a page: all have a value, or some.
 #[derive(Clone, Copy)]
 enum Rows<'a> {
@@ -93,7 +109,7 @@ impl Rows<'_> {
 /// A column of a row group that is being written.
 struct Chunk<'a> {
     pages: SerializedPageWriter<'a, Vec<u8>>,
-    compressor: &'a mut snap::raw::Encoder,
+    compressor: &'a mut Compressor,
     /// Where the dictionary begins, if there is one, and the first page of rows.
     dictionary: Option<u64>,
     data: Option<u64>,
@@ -104,7 +120,7 @@ struct Chunk<'a> {
 }
 
 impl<'a> Chunk<'a> {
-    fn begin(sink: &'a mut TrackedWrite<Vec<u8>>, compressor: &'a mut snap::raw::Encoder) -> Self {
+    fn begin(sink: &'a mut TrackedWrite<Vec<u8>>, compressor: &'a mut Compressor) -> Self {
         Self {
             pages: SerializedPageWriter::new(sink),
             compressor,
@@ -154,7 +170,7 @@ impl<'a> Chunk<'a> {
 
     fn with_dictionary(&mut self, rows: Rows<'_>, own: Dictionary) -> Result<(), ParquetError> {
         let page = Page::DictionaryPage {
-            buf: self.compress(&own.values)?,
+            buf: self.compressor.compress(&own.values)?,
             num_values: own.count,
             encoding: Encoding::PLAIN_DICTIONARY,
             is_sorted: false,
@@ -179,7 +195,7 @@ impl<'a> Chunk<'a> {
             Rows::Some(presence) => with_levels(presence, &values),
         };
         let page = Page::DataPage {
-            buf: self.compress(&content)?,
+            buf: self.compressor.compress(&content)?,
             num_values: rows.count() as u32,
             encoding,
             def_level_encoding: Encoding::RLE,
@@ -190,11 +206,6 @@ impl<'a> Chunk<'a> {
         self.data.get_or_insert(at);
         self.rows += rows.count();
         Ok(())
-    }
-
-    fn compress(&mut self, bytes: &[u8]) -> Result<Bytes, ParquetError> {
-        let compressed = self.compressor.compress_vec(bytes);
-        compressed.map(Bytes::from).map_err(|error| ParquetError::External(Box::new(error)))
     }
 
     /// Returns where it begins.

@@ -40,11 +40,19 @@ pub(crate) struct Journal {
 pub(crate) struct Record(Vec<u8>);
 
 impl Record {
+    /// Of bytes that are there already; see [`Record::written`].
+    pub(crate) fn of(payload: &[u8]) -> io::Result<Self> {
+        Self::written(|mut record| {
+            record.extend_from_slice(payload);
+            Ok(record)
+        })
+    }
+
     /// Of what is written behind some bytes. Computes the checksums, for which nobody needs the journal.
     ///
     /// # Errors
     /// It cannot be written, or there are more than 4 GiB.
-    pub(crate) fn of(write: impl FnOnce(Vec<u8>) -> io::Result<Vec<u8>>) -> io::Result<Self> {
+    pub(crate) fn written(write: impl FnOnce(Vec<u8>) -> io::Result<Vec<u8>>) -> io::Result<Self> {
         let mut record = Vec::with_capacity(USUAL);
         record.extend([0; RECORD_HEADER]);
         let mut record = write(record)?;
@@ -297,7 +305,7 @@ mod tests {
     const PLAN: &str = "0123456789abcdef0123456789abcdef";
 
     fn record(run: u32) -> Record {
-        Record::of(|bytes| example(run).write(bytes)).unwrap()
+        Record::written(|bytes| example(run).write(bytes)).unwrap()
     }
 
     fn filled(path: &Path) {
@@ -368,17 +376,17 @@ mod tests {
             let mut journal = Journal::open(&path, PLAN).unwrap();
             for (run, number, content) in [(5, 0, 90), (2, 0, 20), (5, 1, 91)] {
                 let piece = Piece::new(run, number, series(content));
-                journal.append(&Record::of(|bytes| piece.write(bytes)).unwrap()).unwrap();
+                journal.append(&Record::written(|bytes| piece.write(bytes)).unwrap()).unwrap();
             }
             assert_eq!(journal.records().runs().count(), 0);
         }
         let mut journal = Journal::open(&path, PLAN).unwrap();
         for (number, content) in [(0, 50), (1, 51), (2, 52)] {
             let piece = Piece::new(5, number, series(content));
-            journal.append(&Record::of(|bytes| piece.write(bytes)).unwrap()).unwrap();
+            journal.append(&Record::written(|bytes| piece.write(bytes)).unwrap()).unwrap();
         }
         let ended = RunResult { pieces: 3, ..example(5) };
-        journal.append(&Record::of(|bytes| ended.write(bytes)).unwrap()).unwrap();
+        journal.append(&Record::written(|bytes| ended.write(bytes)).unwrap()).unwrap();
         // This one comes whole, from another machine.
         journal.append(&record(2)).unwrap();
         drop(journal);

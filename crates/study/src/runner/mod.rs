@@ -323,7 +323,7 @@ fn work(
         // What takes long is done without the lock: pieces and the result become bytes and rows before it is taken,
         // and full row groups of the tables columns after it is given back.
         let keep = |piece: &Piece| {
-            let record = Record::of(|bytes| piece.write(bytes));
+            let record = Record::written(|bytes| piece.write(bytes));
             let mut shared = locked(&shared);
             if shared.broken.is_none()
                 && let Err(error) = shared.recorder.append_piece(record)
@@ -334,7 +334,7 @@ fn work(
         };
         let computed = compute_in_pieces(study, &plan, *run, &keep).and_then(|computed| {
             let Computed { result, stopped_at } = computed;
-            let record = Record::of(|bytes| result.write(bytes));
+            let record = Record::written(|bytes| result.write(bytes));
             Ok((record.map_err(|error| error.to_string())?, TableRows::from(result), stopped_at))
         });
         let mut held = locked(&shared);

@@ -129,7 +129,7 @@ impl Recorder {
         if self.is_done[run as usize] {
             return Ok(Recorded::Known);
         }
-        let record = Record::of(|record| Ok([&record, bytes].concat()))
+        let record = Record::of(bytes)
             .map_err(|error| RunError::NotItsResult { run, problem: error.to_string() })?;
         let groups = self.append(&record, result.into())?;
         self.put_groups(groups.into_iter().map(FullGroup::encode).collect());
