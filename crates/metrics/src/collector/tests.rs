@@ -338,14 +338,15 @@ fn what_is_dropped_at_the_end_is_lost_though_nothing_arrives_after_it() {
     for n in 0..500 {
         let datagram = datagram(n, n, true, sent(n));
         let echo = packet(1, sent(n), 84, Body::Echo { number: n, asked: sent(n) });
-        for (flow, packet) in [(A, &datagram), (B, &echo)] {
+        let reply = Packet { direction: Direction::Reverse, ..echo };
+        for (flow, packet, back) in [(A, &datagram, &datagram), (B, &echo, &reply)] {
             collector.record(sent(n), flow, &Event::Sent { packet });
             let event = match n {
-                0..200 => Some((flow, Event::Arrived { packet })),
+                0..200 => Some((flow, Event::Arrived { packet: back })),
                 498.. => None,
                 _ => Some((LINK, Event::Dropped { packet, why: DropReason::Medium })),
             };
-            for (who, event) in event {
+            if let Some((who, event)) = event {
                 collector.record(sent(n), who, &event);
             }
         }
