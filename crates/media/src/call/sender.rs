@@ -182,8 +182,11 @@ impl<const PARITY: bool> Sender<PARITY> {
         });
         let mut control = call.control.build(call.setup(flow));
         let padding = PADDING + RTP + extra + SRTP + IP_UDP;
-        let config =
-            PacerConfig { burst: spec.pacer_burst, queue_limit: spec.pacer_limit, padding };
+        let config = PacerConfig {
+            burst: spec.pacer_burst.unwrap_or(call.control.pacer_burst()),
+            queue_limit: spec.pacer_limit.or(call.control.pacer_limit()),
+            padding,
+        };
         let mut pacer = Pacer::new(config, start);
         let outputs = control.outputs();
         pacer.set(start, &outputs);

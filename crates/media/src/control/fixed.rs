@@ -4,9 +4,11 @@
 use alloc::boxed::Box;
 
 use sojourn_core::param::{Maybe, number, rate};
-use sojourn_core::{Params, Rate};
+use sojourn_core::{Params, Rate, Span};
 
-use super::{Algorithm, Controller, FeedbackKind, Outputs, Setup};
+use super::{
+    Algorithm, Controller, FeedbackKind, LIBWEBRTC_BURST, LIBWEBRTC_LIMIT, Outputs, Setup,
+};
 
 sojourn_core::params! {
     /// The parameters of a fixed rate.
@@ -30,6 +32,14 @@ impl Algorithm for Config {
 
     fn feedback(&self) -> FeedbackKind {
         FeedbackKind::Twcc
+    }
+
+    fn pacer_burst(&self) -> Span {
+        LIBWEBRTC_BURST
+    }
+
+    fn pacer_limit(&self) -> Option<Span> {
+        Some(LIBWEBRTC_LIMIT)
     }
 }
 

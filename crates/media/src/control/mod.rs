@@ -78,6 +78,16 @@ pub trait Algorithm: Params + Send + Sync + 'static {
         None
     }
 
+    /// What may leave at once, as time at the pacing rate, unless the study says otherwise.
+    fn pacer_burst(&self) -> Span {
+        Span::ZERO
+    }
+
+    /// Packets leave faster if they would wait longer, unless the study says otherwise; `None` where they never do.
+    fn pacer_limit(&self) -> Option<Span> {
+        None
+    }
+
     /// Whether its rates are of payload alone, without headers.
     fn counts_payload(&self) -> bool {
         false
@@ -103,6 +113,10 @@ fn in_order<T: PartialOrd + fmt::Display>(
 
 /// Chromium's reports come every 50 ms, rounded up to its clock of 1/64 s.
 const CHROMIUM_INTERVAL: Span = Span::from_micros(62_500);
+
+/// libwebrtc's pacer: what may leave at once, and how long packets may wait.
+const LIBWEBRTC_BURST: Span = Span::from_millis(40);
+const LIBWEBRTC_LIMIT: Span = Span::from_secs(2);
 
 /// What a controller knows when it is made.
 #[derive(Clone, Debug)]

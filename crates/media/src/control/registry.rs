@@ -107,6 +107,14 @@ impl Config {
         self.0.feedback_packets()
     }
 
+    pub fn pacer_burst(&self) -> Span {
+        self.0.pacer_burst()
+    }
+
+    pub fn pacer_limit(&self) -> Option<Span> {
+        self.0.pacer_limit()
+    }
+
     pub fn counts_payload(&self) -> bool {
         self.0.counts_payload()
     }
@@ -139,6 +147,8 @@ trait AnyAlgorithm: AnyParams {
     fn works_with_receiver_reports(&self) -> bool;
     fn feedback_interval(&self) -> Span;
     fn feedback_packets(&self) -> Option<u32>;
+    fn pacer_burst(&self) -> Span;
+    fn pacer_limit(&self) -> Option<Span>;
     fn counts_payload(&self) -> bool;
     fn ecn(&self) -> Ecn;
 }
@@ -174,6 +184,14 @@ impl<A: Algorithm> AnyAlgorithm for A {
 
     fn feedback_packets(&self) -> Option<u32> {
         Algorithm::feedback_packets(self)
+    }
+
+    fn pacer_burst(&self) -> Span {
+        Algorithm::pacer_burst(self)
+    }
+
+    fn pacer_limit(&self) -> Option<Span> {
+        Algorithm::pacer_limit(self)
     }
 
     fn counts_payload(&self) -> bool {

@@ -1,7 +1,8 @@
 //! When packets leave: voices at once, then repairs, then video and its parity in their order, at the controller's pace.
 //!
 //! It works like libwebrtc's: what was sent is a debt that is paid off at the pacing rate. Packets leave
-//! while the debt is less than a burst. The rate is raised when the queue would last too long.
+//! while the debt is less than a burst; without a burst each waits for the time of the one before it. Where
+//! the queue has a limit, the rate is raised when it would last longer.
 
 use alloc::collections::VecDeque;
 
@@ -14,7 +15,8 @@ use crate::control::{Outputs, Probe};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PacerConfig {
     pub(crate) burst: Span,
-    pub(crate) queue_limit: Span,
+    /// Packets leave faster if they would wait longer.
+    pub(crate) queue_limit: Option<Span>,
     /// Bytes of a packet of padding, headers included.
     pub(crate) padding: u32,
 }
@@ -131,10 +133,11 @@ impl Pacer {
     /// The pacing rate in bytes a second, raised if needed to empty the queue in time.
     fn rate(&self, now: Time) -> f64 {
         let least = self.least_rate();
+        let Some(limit) = self.config.queue_limit else { return least };
         if self.queued == 0 || least == f64::INFINITY {
             return least;
         }
-        let left = self.config.queue_limit.saturating_sub(self.queue_delay(now));
+        let left = limit.saturating_sub(self.queue_delay(now));
         let needed = self.queued as f64 / left.as_secs_f64().max(0.001);
         least.max(needed)
     }
@@ -251,7 +254,7 @@ mod tests {
     fn pacer(kbps: u64) -> Pacer {
         let config = PacerConfig {
             burst: Span::from_millis(40),
-            queue_limit: Span::from_secs(2),
+            queue_limit: Some(Span::from_secs(2)),
             padding: 290,
         };
         let mut pacer = Pacer::new(config, Time::ZERO);

@@ -105,7 +105,7 @@ pub fn model_of(call: &Call) -> Arc<dyn AppModel> {
             nack_again: false,
             copies: Copies::Each,
             playout: Playout::NextFrame,
-            pacer_burst: Span::ZERO,
+            pacer_burst: Some(Span::ZERO),
             ..CallSpec::default()
         },
     };

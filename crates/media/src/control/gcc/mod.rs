@@ -33,8 +33,8 @@ use self::reports::ByReports;
 use self::throughput::Throughput;
 use self::trendline::{Trendline, Usage};
 use super::{
-    Algorithm, Controller, Estimates, Feedback, FeedbackKind, Outputs, Outstanding, Probe,
-    ReceiverReport, Sent, Setup, in_order,
+    Algorithm, Controller, Estimates, Feedback, FeedbackKind, LIBWEBRTC_BURST, LIBWEBRTC_LIMIT,
+    Outputs, Outstanding, Probe, ReceiverReport, Sent, Setup, in_order,
 };
 
 const FASTEST: Rate = Rate::from_bps(1_000_000_000_000);
@@ -118,6 +118,14 @@ impl Algorithm for Config {
 
     fn feedback(&self) -> FeedbackKind {
         FeedbackKind::Twcc
+    }
+
+    fn pacer_burst(&self) -> Span {
+        LIBWEBRTC_BURST
+    }
+
+    fn pacer_limit(&self) -> Option<Span> {
+        Some(LIBWEBRTC_LIMIT)
     }
 }
 

@@ -24,7 +24,7 @@ sojourn_core::params! {
     /// The parameters of the draft, by its names where it has them.
     pub struct Config: "gcc-draft", "Google congestion control as draft-ietf-rmcat-gcc-02 has it: Kalman filter, loss in three ranges" {
         pub(crate) start: Rate = "300kbit", rate(Rate::from_bps(5000), FASTEST), "Rate before anything is known";
-        pub(crate) burst_time: Span = "5ms", time(Span::ZERO, LONG), "burst_time: packets sent within it are a group";
+        pub(crate) burst_time: Span = "5ms", time(Span::ZERO, LONG), "burst_time: the pacer sends a group of packets each time (section 4), and packets sent within it are a group";
         pub(crate) q: f64 = "0.001", number(0.0, 1000.0), "q(i): how much the queue's growth wanders with a group";
         pub(crate) e: f64 = "0.1", number(0.0, 1000.0), "e(0): first error of the estimate";
         pub(crate) chi: f64 = "0.01", number(0.0, 1.0), "χ: how fast the noise is learnt, 0.1 to 0.001";
@@ -62,6 +62,10 @@ impl Algorithm for Config {
 
     fn feedback_interval(&self) -> Span {
         self.interval
+    }
+
+    fn pacer_burst(&self) -> Span {
+        self.burst_time
     }
 }
 
