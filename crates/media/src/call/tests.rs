@@ -275,6 +275,31 @@ fn a_call_far_below_the_links_rate_shows_every_frame_at_a_steady_delay() {
 
 /// Measured of Chromium: reports every 62 ms, of 85 to 100 bytes with an Ethernet header at rates of
 /// a megabit.
+/// On a path that is shorter than the time between reports, that time decides how much a window lets through.
+#[test]
+fn a_window_does_not_hold_back_a_call_on_a_short_path() {
+    for control in ["scream", "scream-v2"] {
+        for (micros, max) in [(100, 8), (1000, 8), (3000, 8), (1000, 2), (100, 30)] {
+            let words = format!("max_rate={max}mbit");
+            let mut world = World::new(&call(&words, "statistical", control), 1_000_000, 100, 0);
+            world.delay = Span::from_micros(micros / 2);
+            let seen = world.run(60);
+            let from = Time::ZERO + Span::from_secs(45);
+            let late = seen.shown.iter().filter(|(captured, _)| *captured > from);
+            let delays: Vec<f64> =
+                late.map(|(captured, shown)| shown.since(*captured).as_millis_f64()).collect();
+            let mean = delays.iter().sum::<f64>() / delays.len() as f64;
+            let rate = seen.kbps(45, 60) / (1000.0 * f64::from(max));
+            let case = format!("{control}, {micros} us, {max} Mbit/s");
+            assert!(delays.len() > 440, "{case}: {} frames", delays.len());
+            assert!(mean < 60.0, "{case}: {mean} ms");
+            // RFC 8298 raises the rate by 200 kbit/s a second.
+            let least = if control == "scream" && max > 8 { 0.3 } else { 0.9 };
+            assert!(rate > least, "{case}: {rate}");
+        }
+    }
+}
+
 #[test]
 fn reports_have_the_size_and_the_pace_that_were_measured() {
     let seen = World::new(&call("max_rate=6mbit", "statistical", "gcc"), 1000, 300, 40).run(60);

@@ -351,8 +351,8 @@ impl Controller for Scream {
         let Some(newest) = newest else { return };
         let Some(delay) = one_way(newest) else { return };
         let qdelay = self.base.above(now, delay);
-        let held = feedback.held.unwrap_or(Span::ZERO);
-        let rtt = now.since(newest.packet.at).saturating_sub(held).as_secs_f64();
+        // The time for which the receiver kept the report counts: packets are in flight until it comes.
+        let rtt = now.since(newest.packet.at).as_secs_f64();
         self.on_delay(now, rtt.max(0.0001), qdelay);
         self.on_marks(now);
         self.reduce(now);
