@@ -65,7 +65,7 @@ impl NetEq {
         Self {
             frame,
             packets: BTreeMap::new(),
-            target: Target::new(),
+            target: Target::new(frame),
             decoded: Span::ZERO,
             next: None,
             sequence: 0,
@@ -244,9 +244,11 @@ impl NetEq {
 }
 
 /// How long packets should wait: long enough for nearly all that come in order, and for those that were
-/// overtaken as far as losing them would be worse.
+/// overtaken as far as losing them would be worse; a packet's own length at least, because so much goes from
+/// what waits until the next one comes.
 #[derive(Clone, Debug)]
 struct Target {
+    least: Span,
     wanted: Span,
     /// Delays of packets that were spoken in the last two seconds, with that moment.
     history: VecDeque<(Time, Span)>,
@@ -270,9 +272,10 @@ const PER_HUNDREDTH: f64 = 20.0;
 const EVERY: Span = Span::from_millis(500);
 
 impl Target {
-    fn new() -> Self {
+    fn new(frame: Span) -> Self {
         Self {
-            wanted: FIRST_TARGET,
+            least: frame,
+            wanted: FIRST_TARGET.max(frame),
             history: VecDeque::new(),
             in_order: Shares::new(FORGET),
             overtaken: Shares::new(FORGET_OVERTAKEN),
@@ -301,7 +304,7 @@ impl Target {
         }
         if self.in_order.added > 0 {
             let for_most = self.in_order.covering(QUANTILE);
-            self.wanted = for_most.max(self.overtaken.cheapest(for_most));
+            self.wanted = for_most.max(self.overtaken.cheapest(for_most)).max(self.least);
         }
     }
 }
@@ -372,15 +375,24 @@ mod tests {
 
     /// What a listener gets in `seconds` if packet `n` takes `delay(n)` ms, or is lost.
     fn heard(seconds: u64, delay: impl Fn(u64) -> Option<u64>) -> (NetEq, Vec<(Time, VoiceEvent)>) {
-        let mut neteq = NetEq::new(FRAME);
-        let packets = (0..50 * seconds).filter_map(|n| Some((n, 20 * (n + 1) + delay(n)?)));
+        heard_in_frames_of(20, seconds, delay)
+    }
+
+    fn heard_in_frames_of(
+        frame: u64,
+        seconds: u64,
+        delay: impl Fn(u64) -> Option<u64>,
+    ) -> (NetEq, Vec<(Time, VoiceEvent)>) {
+        let mut neteq = NetEq::new(Span::from_millis(frame));
+        let count = 1000 * seconds / frame;
+        let packets = (0..count).filter_map(|n| Some((n, frame * (n + 1) + delay(n)?)));
         let mut arrivals: Vec<(u64, u64)> = packets.map(|(n, at)| (at, n)).collect();
         arrivals.sort();
         let mut arrivals = arrivals.into_iter().peekable();
         let mut events = Vec::new();
         for at in (0..1000 * seconds).step_by(10) {
             while let Some((arrived, n)) = arrivals.next_if(|(arrived, _)| *arrived <= at) {
-                neteq.on_packet(ms(arrived), n as u32, ms(20 * (n + 1)), 80);
+                neteq.on_packet(ms(arrived), n as u32, ms(frame * (n + 1)), 80);
             }
             neteq.tick(ms(at));
             while let Some(event) = neteq.poll_event() {
@@ -415,6 +427,20 @@ mod tests {
         assert_eq!(concealed(&events, 5000), Span::ZERO);
         let delay = last_delay(&events);
         assert!((50..=50 + 60).contains(&delay), "{delay} ms");
+    }
+
+    /// The longer a packet, the more must wait when it comes, so that sound lasts until the next one.
+    #[test]
+    fn a_steady_stream_of_packets_of_any_length_is_heard_as_it_is() {
+        for frame in [10, 20, 40, 60, 120] {
+            let (neteq, events) = heard_in_frames_of(frame, 60, |_| Some(30));
+            assert_eq!(neteq.target.wanted, Span::from_millis(frame.max(20)));
+            let late = events.iter().filter(|(at, _)| *at >= ms(20_000));
+            let changed = late.filter(|(_, event)| !matches!(event, VoiceEvent::Played { .. }));
+            assert_eq!(changed.count(), 0, "frames of {frame} ms");
+            let delay = last_delay(&events);
+            assert!((30 + frame..=120 + 2 * frame).contains(&delay), "{frame} ms: {delay} ms");
+        }
     }
 
     /// The path stands still for 90 ms every second, so five buckets of 20 ms are wanted. Sound is
