@@ -63,7 +63,7 @@ pub enum ParamKind {
     Share,
     /// A word that stands alone.
     Flag,
-    /// `on` or `off`; `true` or `false` in a study file.
+    /// `on` or `off`, `true` or `false`.
     Switch,
     /// One of the words named in the documentation.
     Choice,
@@ -165,7 +165,7 @@ impl Param {
     /// Its bounds in words; empty if everything its form can hold is allowed.
     pub fn allowed(&self) -> String {
         match (self.kind, self.bounds) {
-            (ParamKind::Flag | ParamKind::Switch, _) => String::new(),
+            (ParamKind::Flag, _) => String::new(),
             (ParamKind::Number, Bounds::Number { least: f64::MIN, most: f64::MAX }) => {
                 String::new()
             }

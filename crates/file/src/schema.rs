@@ -3,7 +3,7 @@
 use schemars::Schema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
-use sojourn_core::param::Bounds;
+use sojourn_core::param::{Bounds, Switch};
 use sojourn_core::{Param, ParamKind};
 
 use crate::spec::{AppKind, FlowSpec, StudySpec, TCP};
@@ -78,7 +78,9 @@ fn add(properties: &mut Value, param: &Param, of: &str) {
         _ if param.is_needed || default.is_empty() => {}
         (ParamKind::Count, _) => property["default"] = json!(default.parse::<i64>().ok()),
         (ParamKind::Number, Ok(number)) => property["default"] = json!(number),
-        (ParamKind::Flag | ParamKind::Switch, _) => property["default"] = json!(default == "true"),
+        (ParamKind::Flag | ParamKind::Switch, _) => {
+            property["default"] = json!(Switch::of(default))
+        }
         _ => property["default"] = json!(default),
     }
 }
@@ -95,13 +97,21 @@ fn kind_of(param: &Param) -> Value {
             json!({ "type": "number", "minimum": least, "maximum": most })
         }
         (ParamKind::Number, _) => json!({ "type": "number" }),
-        (ParamKind::Flag | ParamKind::Switch, _) => json!({ "type": "boolean" }),
+        (ParamKind::Flag | ParamKind::Switch, _) => {
+            json!({ "type": ["boolean", "string"], "enum": truths() })
+        }
         (ParamKind::Choice, Bounds::Words(words)) => json!({ "type": "string", "enum": words }),
         (ParamKind::Share, _) => {
             json!({ "type": ["string", "number"], "title": title, "examples": param.examples })
         }
         _ => json!({ "type": "string", "title": title, "examples": param.examples }),
     }
+}
+
+/// What a switch may be.
+pub(crate) fn truths() -> Vec<Value> {
+    let words = Switch::WORDS.iter().map(|word| json!(word));
+    [json!(true), json!(false)].into_iter().chain(words).collect()
 }
 
 /// A required key may be missing if the study extends another one, which may have it, or if a factor

@@ -213,7 +213,7 @@ fn kind_of_value(value: &Value, definitions: &Map<String, Value>) -> String {
         "string" => "text",
         "integer" => "whole number",
         "number" => "number",
-        "boolean" => "true or false",
+        "boolean" => "switch",
         "array" => "list of tables",
         "object" => "table",
         _ => "",

@@ -320,7 +320,7 @@ fn every_mistake_has_its_place_its_key_and_its_remedy() {
         (
             "app = \"ping\"",
             "app = \"on_off\"\non = \"1s\"\noff = \"1s\"\nrandom = \"yes\"",
-            "t.toml:23:10: scenario.flow.1.random: the text 'yes' does not fit (allowed: true or false)",
+            "t.toml:23:10: scenario.flow.1.random: the text 'yes' does not fit (allowed: on or off, true or false)",
         ),
         ("[[claim]]", "[claim]", "claim: a table does not fit (allowed: a list: [[TABLE]]"),
         (

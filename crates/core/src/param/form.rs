@@ -377,22 +377,33 @@ impl Form for Flag {
     }
 }
 
-/// `on` or `off` after the name, or `1` or `0` as module parameters are written; `true` or `false`
-/// in a study file.
+/// `on` or `off` after the name, or `true` or `false`, or `1` or `0` as module parameters are written.
 #[derive(Clone, Copy, Debug)]
 pub struct Switch;
+
+impl Switch {
+    /// How an error describes it.
+    pub const WANTED: &'static str = "on or off, true or false";
+    /// The words that a study may have for it.
+    pub const WORDS: &'static [&'static str] = &["on", "off", "true", "false"];
+
+    /// Whether a text stands for on; `None` if it stands for neither.
+    pub fn of(text: &str) -> Option<bool> {
+        match text {
+            "on" | "1" | "true" => Some(true),
+            "off" | "0" | "false" => Some(false),
+            _ => None,
+        }
+    }
+}
 
 impl Form for Switch {
     type Value = bool;
     const KIND: ParamKind = ParamKind::Switch;
-    const BOUNDS: Bounds = Bounds::Words(&["on", "off"]);
+    const BOUNDS: Bounds = Bounds::Words(Self::WORDS);
 
     fn read(text: &str, param: &Param) -> Result<bool, SpecError> {
-        match text {
-            "on" | "1" | "true" => Ok(true),
-            "off" | "0" | "false" => Ok(false),
-            _ => Err(crate::param::unknown_value(text, param)),
-        }
+        Self::of(text).ok_or_else(|| crate::param::unknown_value(text, param))
     }
 
     fn show(value: &bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -400,14 +411,14 @@ impl Form for Switch {
     }
 }
 
-/// `true` or `false` after the name.
+/// The same, printed as `true` or `false`.
 #[derive(Clone, Copy, Debug)]
 pub struct Truth;
 
 impl Form for Truth {
     type Value = bool;
     const KIND: ParamKind = ParamKind::Switch;
-    const BOUNDS: Bounds = Bounds::Words(&["true", "false"]);
+    const BOUNDS: Bounds = Switch::BOUNDS;
 
     fn read(text: &str, param: &Param) -> Result<bool, SpecError> {
         Switch::read(text, param)

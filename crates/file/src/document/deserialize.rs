@@ -116,7 +116,6 @@ fn wanted(expected: &dyn de::Expected) -> String {
         "u32" => format!("a whole number from 0 to {}", u32::MAX),
         "u64" => "a whole number, 0 or more".to_owned(),
         "f64" => "a number".to_owned(),
-        "a boolean" => "true or false".to_owned(),
         "a string" => "a text in quotes".to_owned(),
         "a sequence" => "a list: [[TABLE]], or [VALUE, VALUE]".to_owned(),
         "a map" => "a table".to_owned(),

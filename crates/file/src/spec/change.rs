@@ -5,7 +5,7 @@ use serde::Deserialize;
 use sojourn_core::Span;
 use sojourn_link::{LossConfig, RateSpec};
 
-use super::{Text, WhenSpec};
+use super::{Text, Truth, WhenSpec};
 
 /// What changes in the world when a sender enters a phase of its congestion control: the link of a
 /// `queue`, or a `flow`. What the sender sends at that very moment is not concerned yet.
@@ -38,10 +38,10 @@ pub struct ChangeSpec {
     pub delay: Option<Text<Span>>,
     /// Of a flow: it starts, and not before.
     #[schemars(extend("default" = false))]
-    pub start: Option<bool>,
+    pub start: Option<Truth>,
     /// Of a flow with `app` bulk, without `bytes`, or on_off: its application offers nothing more.
     #[schemars(extend("default" = false))]
-    pub stop: Option<bool>,
+    pub stop: Option<Truth>,
     /// Of a bulk flow without `bytes`: its application writes nothing for so long.
     pub pause: Option<Text<Span>>,
 }

@@ -11,6 +11,7 @@ mod queue;
 mod radio;
 mod settings;
 mod text;
+mod truth;
 mod when;
 
 pub use carrier::{CarrierSpec, PortSpec};
@@ -24,6 +25,7 @@ pub use radio::{Queueing, RADIO, RadioSpec, StationSpec};
 pub(crate) use settings::blamed;
 pub use settings::{Settings, WrongSetting};
 pub use text::{Notation, OfdmaSpec, Text};
+pub use truth::Truth;
 pub use when::WhenSpec;
 
 use std::collections::BTreeMap;
@@ -67,8 +69,8 @@ pub struct StudySpec {
     #[allow(dead_code)]
     #[schemars(with = "Option<Vec<String>>")]
     overridden: Option<IgnoredAny>,
-    /// Runs last at most this long; warm-up, starts and stops shrink in proportion. `--shorten` sets
-    /// it.
+    /// Runs last at most this long; warm-up, starts and stops shrink in proportion. Traces, steps, changes and the
+    /// times of stations stay as they are; `check` names those. `--shorten` sets it.
     pub shorten: Option<Text<Span>>,
     /// How often each scenario is run.
     #[serde(default)]

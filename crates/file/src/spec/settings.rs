@@ -4,7 +4,7 @@
 use std::fmt;
 
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use sojourn_core::param::missing_param;
+use sojourn_core::param::{Switch as OnOff, missing_param};
 use sojourn_core::{Bytes, Param, ParamKind, Params, Rate, Span, SpecError, Words};
 
 use super::Notation;
@@ -79,6 +79,7 @@ impl Setting {
             (Count | Number | Share, Self::Whole(number)) => Ok(number.to_string()),
             (Number | Share, Self::Number(number)) => Ok(number.to_string()),
             (Flag | Switch, Self::Truth(is_so)) => Ok(is_so.to_string()),
+            (Flag | Switch, Self::Text(text)) if OnOff::of(text).is_some() => Ok(text.clone()),
             _ => Err(SpecError::new(format!("{self} does not fit")).allow(wanted(param))),
         }
     }
@@ -104,7 +105,7 @@ fn wanted(param: &Param) -> Vec<String> {
         ParamKind::Size => quoted(Bytes::WANTED),
         ParamKind::Count | ParamKind::Number | ParamKind::Choice => param.bounds.allowed(),
         ParamKind::Share => vec!["a share, 0.02 or \"2%\"".to_owned()],
-        ParamKind::Flag | ParamKind::Switch => vec!["true or false".to_owned()],
+        ParamKind::Flag | ParamKind::Switch => vec![OnOff::WANTED.to_owned()],
         ParamKind::Text => match param.examples {
             [] => quoted("a text"),
             [example, ..] => quoted(&format!("a text such as {example}")),

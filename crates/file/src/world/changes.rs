@@ -9,7 +9,7 @@ use sojourn_scenario::{Change, ChangePart, Scenario, What, When};
 use super::Wrong;
 use super::shape::{check_name, taken};
 use crate::plan::{PlannedFlow, PlannedQueue};
-use crate::spec::{ChangeSpec, Text};
+use crate::spec::{ChangeSpec, Text, Truth};
 
 /// The most changes of a scenario.
 const MOST: usize = 1_000;
@@ -132,10 +132,10 @@ fn what(
         if let Some(rate) = &spec.rate {
             whats.push(("rate", What::Write(flow, plain(rate).map_err(|error| ("rate", error))?)));
         }
-        if spec.start == Some(true) {
+        if spec.start == Some(Truth(true)) {
             whats.push(("start", What::Start(flow)));
         }
-        if spec.stop == Some(true) {
+        if spec.stop == Some(Truth(true)) {
             whats.push(("stop", What::Stop(flow)));
         }
         if let Some(pause) = &spec.pause {
@@ -151,8 +151,8 @@ fn given(spec: &ChangeSpec) -> Vec<&'static str> {
         ("rate", spec.rate.is_some()),
         ("loss", spec.loss.is_some()),
         ("delay", spec.delay.is_some()),
-        ("start", spec.start == Some(true)),
-        ("stop", spec.stop == Some(true)),
+        ("start", spec.start == Some(Truth(true))),
+        ("stop", spec.stop == Some(Truth(true))),
         ("pause", spec.pause.is_some()),
     ];
     all.into_iter().filter_map(|(key, is_there)| is_there.then_some(key)).collect()
