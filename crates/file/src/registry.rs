@@ -109,6 +109,14 @@ impl Registry {
         &self.queues
     }
 
+    pub fn sources(&self) -> &Kinds<source::Config> {
+        &self.sources
+    }
+
+    pub fn rate_controllers(&self) -> &Kinds<control::Config> {
+        &self.rate_controllers
+    }
+
     pub fn carriers(&self) -> &Kinds<NamedCarrier> {
         &self.carriers
     }

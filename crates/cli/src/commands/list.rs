@@ -77,7 +77,7 @@ enum Listed {
 impl Listed {
     /// Finds a heading by its word, its plural, or an everyday word for it.
     fn of(word: &str) -> Option<Self> {
-        const OTHERS: [(&str, Listed); 20] = [
+        const OTHERS: [(&str, Listed); 24] = [
             ("link", Listed::Link),
             ("links", Listed::Link),
             ("tcp", Listed::One(Heading::Cca)),
@@ -94,6 +94,10 @@ impl Listed {
             ("losses", Listed::One(Heading::Loss)),
             ("reordering", Listed::One(Heading::Reorder)),
             ("size", Listed::One(Heading::Sizes)),
+            ("codec", Listed::One(Heading::Voice)),
+            ("codecs", Listed::One(Heading::Voice)),
+            ("audio", Listed::One(Heading::Voice)),
+            ("mcs", Listed::One(Heading::Mode)),
             ("wifi", Listed::One(Heading::Radio)),
             ("wi-fi", Listed::One(Heading::Radio)),
             ("formula", Listed::One(Heading::Model)),
@@ -127,10 +131,14 @@ enum Heading {
     Queue,
     Carrier,
     App,
+    Control,
+    Source,
+    Voice,
     Sizes,
     Engine,
     Model,
     Radio,
+    Mode,
     Rate,
     Loss,
     Jitter,
@@ -141,15 +149,19 @@ enum Heading {
 }
 
 impl Heading {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 19] = [
         Self::Cca,
         Self::Queue,
         Self::Carrier,
         Self::App,
+        Self::Control,
+        Self::Source,
+        Self::Voice,
         Self::Sizes,
         Self::Engine,
         Self::Model,
         Self::Radio,
+        Self::Mode,
         Self::Rate,
         Self::Loss,
         Self::Jitter,
@@ -166,10 +178,14 @@ impl Heading {
             Self::Queue => "queue",
             Self::Carrier => "carrier",
             Self::App => "app",
+            Self::Control => "control",
+            Self::Source => "source",
+            Self::Voice => "voice",
             Self::Sizes => "sizes",
             Self::Engine => "engine",
             Self::Model => "model",
             Self::Radio => "radio",
+            Self::Mode => "mode",
             Self::Rate => "rate",
             Self::Loss => "loss",
             Self::Jitter => "jitter",
@@ -186,10 +202,14 @@ impl Heading {
             Self::Queue => "Queues",
             Self::Carrier => "Carriers",
             Self::App => "Applications",
+            Self::Control => "Rate controllers of calls",
+            Self::Source => "Sources of video",
+            Self::Voice => "Voices of calls (audio)",
             Self::Sizes => "Sizes of transfers",
             Self::Engine => "Engines",
             Self::Model => "Closed forms",
             Self::Radio => "Radios",
+            Self::Mode => "Modes of stations",
             Self::Rate => "Link rates",
             Self::Loss => "Losses of links",
             Self::Jitter => "Jitters of links",
@@ -213,6 +233,16 @@ impl Heading {
                 let external = self.kinds(registry.applications());
                 applications().into_iter().chain(external).collect()
             }
+            Self::Control => self.kinds(registry.rate_controllers()),
+            Self::Source | Self::Voice => {
+                let sources = registry.sources();
+                // A source that needs a file is one of video.
+                let is_audio =
+                    |name: &str| sources.parse(name).is_ok_and(|source| source.is_audio());
+                let mut entries = self.kinds(sources);
+                entries.retain(|entry| is_audio(&entry.name) == (self == Self::Voice));
+                entries
+            }
             Self::Sizes => {
                 let sizes = sojourn_host::apps::arrivals::sizes().iter();
                 sizes.map(|s| Entry::new(self, s.name, s.doc, s.params)).collect()
@@ -225,6 +255,10 @@ impl Heading {
             Self::Radio => {
                 let parts = spec::RADIO.iter();
                 parts.map(|(name, doc, params)| Entry::new(self, name, doc, *params)).collect()
+            }
+            Self::Mode => {
+                let modes = sojourn_wifi::phy::MODES.iter();
+                modes.map(|(name, doc, params)| Entry::new(self, name, doc, *params)).collect()
             }
             Self::Rate => models(sojourn_link::rates()),
             Self::Loss => models(sojourn_link::losses()),

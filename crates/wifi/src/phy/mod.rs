@@ -14,6 +14,7 @@ mod ru;
 mod tests;
 
 pub use he::{HeLtf, Scheduled};
+pub use notation::MODES;
 pub use ru::Ru;
 
 use alloc::vec::Vec;

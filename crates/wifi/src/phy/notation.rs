@@ -3,7 +3,8 @@
 
 use core::fmt;
 
-use sojourn_core::{SpecError, Words};
+use sojourn_core::param::{whole, words};
+use sojourn_core::{Param, ParamKind, SpecError, Words};
 
 use super::{Format, GuardInterval, HeLtf, Mode, Width, dsss};
 
@@ -30,6 +31,49 @@ const LTFS: [(&str, HeLtf); 4] = [
     ("2x", HeLtf::Twice),
     ("4x", HeLtf::FourTimes),
 ];
+
+const MCS: Param = Param::new("mcs", ParamKind::Count, "", "Modulation and coding");
+const WIDTH: Param = Param::new("width", ParamKind::Choice, "20MHz", "Width of the channel");
+const GI: Param = Param::new("gi", ParamKind::Choice, "0.8us", "Guard interval");
+const SGI: Param = Param::new("sgi", ParamKind::Flag, "", "The same as gi 0.4us");
+const NSS: Param = Param::new("nss", ParamKind::Count, "1", "Spatial streams");
+const LTF: Param = Param::new(
+    "ltf",
+    ParamKind::Choice,
+    "8us",
+    "Length of the HE-LTF: a time, or 1x, 2x or 4x the basic one",
+);
+
+/// The families of modes: their names, what they are, and what may follow the name.
+pub const MODES: [(&str, &str, &[Param]); 4] = [
+    ("dsss", "802.11b: a rate in Mbit/s, 1, 2, 5.5 or 11; 'dsss 11'", &[]),
+    ("ofdm", "802.11a and g: a rate in Mbit/s, 6, 9, 12, 18, 24, 36, 48 or 54; 'ofdm 54'", &[]),
+    (
+        "ht",
+        "802.11n: streams are in the MCS; 'ht mcs 15 sgi'",
+        &[
+            needed(MCS.within(whole(0, 31))),
+            WIDTH.within(words(&["20MHz", "40MHz"])),
+            GI.within(words(&["0.4us", "0.8us"])),
+            SGI,
+        ],
+    ),
+    (
+        "he",
+        "802.11ax; 'he mcs 11 nss 2 width 80MHz'",
+        &[
+            needed(MCS.within(whole(0, 11))),
+            NSS.within(whole(1, 8)),
+            WIDTH.within(words(&["20MHz", "40MHz", "80MHz", "160MHz"])),
+            GI.within(words(&["0.8us", "1.6us", "3.2us"])),
+            LTF.within(words(&["8us", "1x", "2x", "4x"])),
+        ],
+    ),
+];
+
+const fn needed(param: Param) -> Param {
+    Param { is_needed: true, ..param }
+}
 
 impl Mode {
     /// Reads a mode for one station.
