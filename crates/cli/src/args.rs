@@ -89,7 +89,7 @@ pub(crate) enum Command {
     /// Evaluate a closed form: BBR's share (Ware et al.), response functions, Bianchi, uplink OFDMA …
     Model(ModelArgs),
     /// Say where a study's worlds come to rest, and whether they stay there
-    #[command(subcommand)]
+    #[command(subcommand, subcommand_value_name = "equilibrium|portrait")]
     Fluid(FluidCommand),
     /// Print the JSON Schema of study files, for editors that complete and check
     Schema,
@@ -120,7 +120,7 @@ pub(crate) struct StudyArgs {
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// How many seeds (5 is 1 to 5), or which ones: 1,4,7-9
-    #[arg(long, value_name = "N|LIST")]
+    #[arg(long, value_name = "N|LIST", allow_hyphen_values = true)]
     pub(crate) seeds: Option<SeedChoice>,
     /// This one seed
     #[arg(long, value_name = "SEED", conflicts_with = "seeds", value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
@@ -131,7 +131,7 @@ pub(crate) struct StudyArgs {
     /// Run live, with the study's hosts on the machines that this file names, reached by ssh, and the bottleneck on this one (Linux, root)
     #[arg(long, value_name = "FILE")]
     pub(crate) hosts: Option<String>,
-    /// Make runs at most this long; warm-up, starts and stops shrink in proportion
+    /// Make runs at most this long; warm-up, starts and stops shrink in proportion, and traces, steps, changes and the times of stations stay as they are
     #[arg(long, value_name = "TIME")]
     pub(crate) shorten: Option<Span>,
 }

@@ -56,6 +56,9 @@ pub struct FixedPoint {
 /// Equations 7 and 9 for `n` stations.
 pub fn fixed_point(n: u32, backoff: Backoff) -> FixedPoint {
     let others = f64::from(n) - 1.0;
+    if n == 1 {
+        return FixedPoint { tau: attempt(0.0, backoff), p: 0.0 };
+    }
     let p = rising_root(0.0, 1.0, |p| p - (1.0 - libm::pow(1.0 - attempt(p, backoff), others)));
     FixedPoint { tau: attempt(p, backoff), p }
 }

@@ -69,10 +69,13 @@ impl Uora {
         let others = f64::from(self.stations) - 1.0;
         let units = f64::from(self.units);
         let failure = |gamma: f64| 1.0 - (1.0 - gamma) * (1.0 - self.error);
-        let gamma = rising_root(0.0, 1.0, |gamma| {
-            let beta = self.attempt(failure(gamma));
-            gamma - (1.0 - libm::pow(1.0 - beta / units, others))
-        });
+        let gamma = match self.stations {
+            1 => 0.0,
+            _ => rising_root(0.0, 1.0, |gamma| {
+                let beta = self.attempt(failure(gamma));
+                gamma - (1.0 - libm::pow(1.0 - beta / units, others))
+            }),
+        };
         let failure = failure(gamma);
         Solution { gamma, failure, beta: self.attempt(failure) }
     }

@@ -36,7 +36,7 @@ impl Formula for Ware {
         output("share", "", "share of the link that all flows of BBR take together"),
         output("goodput", "Mbit/s", "the same share of the rate"),
         output("loss_based", "", "p: share of the loss-based flows, without ProbeRTT"),
-        output("probe_time", "s", "time that BBR spends in ProbeRTT"),
+        output("probe_time", "s", "time that BBR spends in ProbeRTT, at most the whole"),
         output("rtt_estimate", "ms", "round trip that BBR measures in ProbeRTT"),
         output("inflight_cap", "packets", "what all flows of BBR may have in flight together"),
     ];
@@ -49,10 +49,10 @@ impl Formula for Ware {
         let q = self.buffer * c * l;
         // Equation 9; below zero BBR's cap is more than pipe and queue.
         let p = (0.5 - 1.0 / (2.0 * self.buffer) - PROBE_WINDOW * n / q).max(0.0);
-        // Equation 11.
-        let probe_time = (q / c + PROBE_RTT + l) * (d / INTERVAL);
+        // Equation 11; it can't be longer than they compete.
+        let probe_time = ((q / c + PROBE_RTT + l) * (d / INTERVAL)).min(d);
         // Equation 10.
-        let share = ((1.0 - p) * (d - probe_time) / d).max(0.0);
+        let share = (1.0 - p) * (d - probe_time) / d;
         // Equation 7, and 6 without others.
         let estimate = match p > 0.0 {
             true => (p * q + PROBE_WINDOW * n) / c + l,
@@ -78,6 +78,15 @@ mod tests {
         assert!((values[2] - 0.480_625).abs() < 1e-6, "{values:?}");
         assert!((values[3] - 60.8).abs() < 1e-9, "{values:?}");
         assert!((values[0] - 0.519_375 * (1.0 - 0.152)).abs() < 1e-6, "{values:?}");
+    }
+
+    /// A round trip of 100 s: emptying the queue takes longer than they compete.
+    #[test]
+    fn no_more_time_is_spent_in_probe_rtt_than_there_is() {
+        let ware =
+            Ware { rtt: Span::from_secs(100), duration: Span::from_secs(1), ..Ware::default() };
+        let values = ware.evaluate().expect("an answer");
+        assert_eq!((values[0], values[3]), (0.0, 1.0));
     }
 
     #[test]

@@ -52,8 +52,8 @@ impl Counted {
             false => None,
             true if of < 1000 => Some(format!("{known} of {of}")),
             true => {
-                // Rounded down, because some are missing and 100 % would be wrong.
-                let tenths = (known as u128 * 1000 / of as u128) as f64;
+                // Some are missing, so 100 % would be wrong.
+                let tenths = (known as f64 * 1000.0 / of as f64).round().min(999.0);
                 Some(format!("{:.1} %", tenths / 10.0))
             }
         }

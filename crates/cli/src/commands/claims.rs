@@ -83,8 +83,8 @@ pub(super) fn records(report: &ClaimReport) -> Records {
 pub(super) fn summary(report: &ClaimReport) -> String {
     let count = |verdict| report.claims.iter().filter(|claim| claim.verdict == verdict).count();
     format!(
-        "{} claims: {} held, {} not held, {} can't be tested",
-        report.claims.len(),
+        "{}: {} held, {} not held, {} can't be tested",
+        super::count(report.claims.len(), "claim"),
         count(Verdict::Holds),
         count(Verdict::Fails),
         count(Verdict::Untestable)

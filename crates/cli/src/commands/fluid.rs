@@ -116,7 +116,7 @@ fn text(
                     format!("{:.1}", found.queue),
                     format!("{:.2}", 1000.0 * found.wait),
                     format!("{:.3}", 100.0 * found.signalled),
-                    format!("{:.2}", sum / 1e6),
+                    rate(sum, 2),
                     format!("{:.3}", least / sum),
                     behaviour(found),
                 ]
@@ -140,13 +140,24 @@ fn text(
                 only.scenario.flows[flow.flow].name.to_string(),
                 format!("{:.2}", flow.window),
                 format!("{:.2}", 1000.0 * flow.rtt),
-                format!("{:.3}", flow.goodput / 1e6),
+                rate(flow.goodput, 3),
             ]);
         }
         text.push_str(&grid.fitted());
     }
     text
 }
+
+/// A rate in Mbit/s, or in kbit/s where that would show little more than zeros.
+fn rate(bps: f64, digits: usize) -> String {
+    match bps > 0.0 && bps < 0.01e6 {
+        true => format!("{:.3} kbit/s", bps / 1e3),
+        false => format!("{:.digits$}", bps / 1e6),
+    }
+}
+
+/// Longer than any run; that something happens so slowly is all that its time says.
+const SLOWEST: f64 = 1e6;
 
 /// What a small disturbance does.
 fn behaviour(found: &Equilibrium) -> String {
@@ -158,6 +169,10 @@ fn behaviour(found: &Equilibrium) -> String {
         Some(time) => format!("{time:.1} s"),
         None => "?".into(),
     };
+    if stability.settles_in().is_some_and(|time| time > SLOWEST) {
+        let what = if stability.is_stable() { "stable: settles" } else { "unstable: grows" };
+        return format!("{what} more slowly than any run could show");
+    }
     let swings = stability.period().map(|_| format!(", period {}", seconds(stability.period())));
     let swings = swings.unwrap_or_default();
     match stability.is_stable() {

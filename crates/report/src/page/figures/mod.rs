@@ -281,6 +281,8 @@ pub(crate) fn standard(data: &Data<'_>, spreads: &Spreads) -> Vec<Figure> {
         let subjects: Vec<Subject> = with(kind, &format!("{metric}_max_ms"))
             .into_iter()
             .filter(|subject| spreads.has(subject, metric))
+            // A datagram of a flow without frames of its own counts as one.
+            .filter(|subject| metric != "frame_delay" || !data.is_call(subject))
             .collect();
         if !subjects.is_empty() {
             let frame = Frame::new(data, subjects, &[], Some("flow"), first);
@@ -293,7 +295,7 @@ pub(crate) fn standard(data: &Data<'_>, spreads: &Spreads) -> Vec<Figure> {
         (Kind::Flow, "mos", "What would a caller say of the call?"),
     ] {
         let mut subjects = with(kind, metric);
-        subjects.retain(|subject| metric != "mos" || data.is_call(subject));
+        subjects.retain(|subject| (metric == "mos") == data.is_call(subject));
         if !subjects.is_empty() && !asked(metric) {
             // One or two runs have no quartiles.
             let (layout, caption) = match data.plan.seeds.len() {

@@ -145,9 +145,10 @@ fn told(spread: &Spread, points: &Shares) -> String {
         0 => String::new(),
         open => format!(", {} had not ended", number(open as f64)),
     };
+    let runs = if spread.runs.len() == 1 { "run" } else { "runs" };
     let at = |share: f64| quantile(points, share).map_or("–".to_owned(), number);
     format!(
-        "median {} ms, 95 % up to {} ms, 99 % up to {} ms; {} samples of {} runs{open}",
+        "median {} ms, 95 % up to {} ms, 99 % up to {} ms; {} samples of {} {runs}{open}",
         at(0.5),
         at(0.95),
         at(0.99),
