@@ -492,11 +492,11 @@ const GROUPS: &[&[Metric]] = &[
     group! { Flow;
         "freeze_count", "", "Freezes by libwebrtc's rule",
             |flow| of_frames(flow, flow.frames.freezes.count as f64);
-        "freeze_ms", "ms", "Their length in sum",
+        "freeze_ms", "ms", "Length of all freezes by libwebrtc's rule together",
             |flow| of_frames(flow, flow.frames.freezes.total.as_millis_f64());
         "freeze_w3c_count", "", "Freezes by the W3C's definition (webrtc-stats, freezeCount)",
             |flow| of_frames(flow, flow.frames.freezes_w3c.count as f64);
-        "freeze_w3c_ms", "ms", "Their length in sum (totalFreezesDuration)",
+        "freeze_w3c_ms", "ms", "Length of all freezes by the W3C's definition together (totalFreezesDuration)",
             |flow| of_frames(flow, flow.frames.freezes_w3c.total.as_millis_f64());
         "harmonic_fps", "frames/s", "Gaps between frames in sum over the sum of their squares",
             |flow| flow.frames.harmonic_fps;
@@ -581,7 +581,7 @@ const GROUPS: &[&[Metric]] = &[
             |flow| flow.reported.fps;
         "reported_freezes", "", "live: a browser's freezeCount after the warm-up",
             |flow| flow.reported.freezes;
-        "reported_freeze_ms", "ms", "live: how long they lasted in all",
+        "reported_freeze_ms", "ms", "live: length of all freezes that a browser counted after the warm-up together (totalFreezesDuration)",
             |flow| flow.reported.freeze_ms;
         "reported_jitter_buffer_ms", "ms", "live: mean time that a frame waited in a browser's jitter buffer",
             |flow| flow.reported.jitter_buffer_ms;

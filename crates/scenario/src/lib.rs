@@ -419,7 +419,7 @@ impl Scenario {
         short("forward_delay", flow.forward_delay)?;
         short("reverse_delay", flow.reverse_delay)?;
         if flow.stop.is_some_and(|stop| stop <= flow.start) {
-            return Err(SpecError::new("stops before it starts"));
+            return Err(SpecError::new("stops no later than it starts"));
         }
         if flow.dscp > 63 {
             return Err(SpecError::new(format!("dscp {}", flow.dscp)).allow(["0 to 63"]));

@@ -1,12 +1,13 @@
 //! From a base and its factors to scenarios. Every value that is written is checked, whether a
 //! scenario uses it or not.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use sojourn_core::{Span, SpecError};
 
 use super::{StudyScenario, scenario_table, set_scenario_table};
-use crate::document::{Document, Table};
+use crate::document::{Document, Table, Value};
 use crate::error::StudyError;
 use crate::factors::{Combination, Factors};
 use crate::registry::Registry;
@@ -62,8 +63,16 @@ impl Builder {
         let factors = Arc::clone(&self.factors);
         let mut scenario = self.combined(&factors.combination(self.combinations[position]))?;
         if let Some(duration) = self.shorten {
+            let whole = scenario.scenario.duration;
             let shortened = scenario.shorten(duration);
             shortened.map_err(|problem| self.document.error_at_key("shorten", problem))?;
+            let kept = scenario_table(&self.document).map(timed).unwrap_or_default();
+            if duration < whole && !kept.is_empty() {
+                let keys = kept.into_iter().collect::<Vec<_>>().join(", ");
+                scenario.notices.push(format!(
+                    "runs last {duration} in place of {whole}; the times in {keys} stay as they are"
+                ));
+            }
         }
         Ok(scenario)
     }
@@ -149,4 +158,42 @@ fn read_scenario(document: &Document) -> Result<ScenarioSpec, StudyError> {
         let at = fault.at.unwrap_or(node.at);
         document.error(at, fault.key("scenario"), fault.problem)
     })
+}
+
+/// Keys with times that a shortened run keeps: traces, steps, changes, and when a station is where.
+fn timed(scenario: &Table) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (key, _, node) in scenario.flat() {
+        match &node.value {
+            Value::String(text) if has_times(&key, text) => {
+                found.insert(key);
+            }
+            Value::Array(items) if key == "change" && !items.is_empty() => {
+                found.insert(key);
+            }
+            Value::Array(items) => {
+                let tables = items.iter().filter_map(|item| match &item.value {
+                    Value::Table(table) => Some(table),
+                    _ => None,
+                });
+                found.extend(tables.flat_map(timed).map(|inner| format!("{key}.{inner}")));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Whether a value says when something is so.
+fn has_times(key: &str, text: &str) -> bool {
+    const RATES: [&str; 4] = ["trace", "mahimahi", "steps", "rfc8867"];
+    let own = key.rsplit('.').next().unwrap_or(key);
+    let first = text.split_whitespace().next().unwrap_or_default();
+    match own {
+        "present" => true,
+        "distance" => text.contains(" at "),
+        "rate_control" => first == "trace",
+        "loss" | "reverse_loss" => first == "steps",
+        _ => own.ends_with("rate") && RATES.contains(&first),
+    }
 }

@@ -254,6 +254,19 @@ fn a_shortened_study_keeps_its_proportions() {
     assert_eq!(scenario.flows[0].start_jitter, Span::from_millis(250));
 }
 
+#[test]
+fn a_shortened_study_says_which_times_it_keeps() {
+    let set = vec!["path.rate=steps 1mbit 2s 3mbit 20s".to_owned()];
+    let notices = |shorten: Option<Span>| {
+        let overrides = Overrides { set: set.clone(), shorten, ..Overrides::default() };
+        let study = read("", &overrides).unwrap();
+        study.scenarios.get(0).expect("it is one of them").notices.join("; ")
+    };
+    assert_eq!(notices(None), "");
+    let notice = notices(Some(Span::from_secs(5)));
+    assert!(notice.ends_with("the times in path.rate stay as they are"), "{notice}");
+}
+
 proptest! {
     #[test]
     fn no_text_makes_the_parser_panic(text in "\\PC{0,120}") {

@@ -101,7 +101,8 @@ fn one(
         return Err(("start", problem.allow([format!("less than {duration}")])));
     }
     if let Some(stop) = stop.filter(|stop| *stop <= start) {
-        let problem = SpecError::new(format!("stops at {stop}, before it starts"));
+        let when = if stop == start { "when" } else { "before" };
+        let problem = SpecError::new(format!("stops at {stop}, {when} it starts"));
         return Err(("stop", problem.allow([format!("more than {start}")])));
     }
     let last = duration.min(stop.unwrap_or(Span::MAX));

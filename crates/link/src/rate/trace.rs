@@ -17,7 +17,7 @@ sojourn_core::params! {
         "A file of rates over time, in any format of 'sojourn trace': trace FILE; of opportunities it is played as by mahimahi FILE"
     {
         format: Option<Format> as Maybe<FormatOfRates> = "",
-            "'steps', 'samples', 'csv' or 'gym'; seen from the first lines if left out";
+            "'steps' (lines of a rate in Mbit/s and how many seconds it lasts), 'samples' (of a time in seconds and the rate from then on), 'csv' or 'gym'; seen from the first lines if left out: two numbers with a comma between them are steps, and lines with blanks whose first numbers rise from 0 are samples";
         column: Option<String> as Maybe<String> = "",
             "What to take as the rate: a column of csv, 'uplink' or 'downlink' of gym";
         playback: Script = "nominal", "'nominal', or 'witest-2020' as that testbed's script played it";

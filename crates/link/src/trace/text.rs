@@ -27,6 +27,13 @@ impl Trace {
             return Err(SpecError::new("the trace has no lines")
                 .allow(["lines of rate_mbps,interval_s such as 2310,0.3"]));
         }
+        if steps.iter().all(|step| step.rate == Rate::ZERO) {
+            let problem = "every rate is zero, if lines are a rate and how long it lasts";
+            return Err(SpecError::new(problem).allow([
+                "at least one rate above zero",
+                "'format samples' for lines of a time and the rate from then on",
+            ]));
+        }
         Self::new(steps)
     }
 }

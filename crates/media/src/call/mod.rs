@@ -33,11 +33,11 @@ const LONG: Span = Span::from_secs(100);
 sojourn_core::params! {
     /// A call as users write it.
     pub struct CallSpec: "call", "a video call: frames over RTP with feedback, repair, a rate controller and a playout" {
-        pub source: String = Param::of::<String>("source", "statistical", "what makes the frames, with its parameters")
+        pub source: String = Param::of::<String>("source", "statistical", "what makes the frames, with its parameters (sojourn list source)")
             .such_as(&["statistical", "game cut_every=10s"]);
-        pub control: String = Param::of::<String>("control", "gcc", "rate controller, with its parameters")
+        pub control: String = Param::of::<String>("control", "gcc", "rate controller, with its parameters (sojourn list control)")
             .such_as(&["gcc", "fixed rate=2mbit"]);
-        pub audio: String = Param::of::<String>("audio", "off", "a voice beside the video, with its parameters; off: none")
+        pub audio: String = Param::of::<String>("audio", "off", "a voice beside the video, with its parameters (sojourn list voice); off: none")
             .such_as(&["opus", "opus rate=24kbit dtx=on", "g711"]);
         pub audio_feedback: bool as Switch = "on", "voices are numbered and reported on together with video, so the rate controller learns of them";
         pub fps: f64 = "30", number(0.1, 1000.0), "frames a second";
@@ -178,9 +178,16 @@ impl CallConfig {
     fn check_rates(&self) -> Result<(), SpecError> {
         let CallSpec { min_rate, max_rate, start_rate, .. } = self.spec;
         let [least, most] = [min_rate, max_rate].map(|rate| self.whole_rate(rate));
+        let voice = match self.voice_rate() {
+            Rate::ZERO => String::new(),
+            voice => format!(" and {voice} of a voice"),
+        };
+        let makes = |whole: Rate, key: &str, video: Rate| {
+            format!("the {whole} of a call with video of {key}, {video}{voice}, headers included")
+        };
         let too_large = |said: &str| {
-            let problem = format!("{said} is more than max_rate, {max_rate} of payload, makes");
-            let allowed = format!("{most} or less, headers included, or a larger max_rate");
+            let problem = format!("{said} is more than {}", makes(most, "max_rate", max_rate));
+            let allowed = format!("{most} or less, or a larger max_rate");
             SpecError::new(problem).allow([allowed])
         };
         if let Some(start) = start_rate.filter(|start| *start > most) {
@@ -192,8 +199,8 @@ impl CallConfig {
             return Err(too_large(&said).about("control"));
         }
         if rate < least {
-            let problem = format!("{said} is less than min_rate, {min_rate} of payload, makes");
-            let allowed = format!("{least} or more, headers included, or a smaller min_rate");
+            let problem = format!("{said} is less than {}", makes(least, "min_rate", min_rate));
+            let allowed = format!("{least} or more, or a smaller min_rate");
             return Err(SpecError::new(problem).allow([allowed]).about("control"));
         }
         Ok(())
@@ -209,12 +216,22 @@ fn check_voice(audio: &source::Config, spec: &CallSpec) -> Result<(), SpecError>
     let bytes = voice.rate.as_bps() as f64 / 8.0 * voice.frame.as_secs_f64();
     let room = spec.packet.as_u64() as f64 - f64::from(RTP) - spec.extensions.as_u64() as f64;
     // Frames of variable size are up to twice as large now and then.
-    if 2.0 * bytes > room {
-        let problem = SpecError::new(format!("a frame of {bytes:.0} bytes does not fit a packet"));
-        let allowed = format!("frames of at most {:.0} bytes, half of a packet", room / 2.0);
-        return Err(problem.allow([allowed]).about("audio"));
+    let (largest, why) = match voice.varies {
+        true => (room / 2.0, ", half of what fits, because a frame may have twice its mean size"),
+        false => (room, ""),
+    };
+    if bytes <= largest {
+        return Ok(());
     }
-    Ok(())
+    let (name, frame, packet) = (audio.name(), voice.frame, spec.packet);
+    let problem = format!(
+        "'{name}' makes frames of {bytes:.0} bytes ({} for {frame}), too large for a packet of {packet}",
+        voice.rate
+    );
+    let allowed = format!(
+        "at most {largest:.0} bytes{why}: a shorter frame, a lower rate or a larger packet"
+    );
+    Err(SpecError::new(problem).allow([allowed]).about("audio"))
 }
 
 impl CallConfig {

@@ -347,11 +347,11 @@ fn mistakes_name_the_key_and_what_is_allowed() {
     for (control, says) in [
         (
             "fixed rate=4mbit",
-            "'fixed': its rate of 4mbit is more than max_rate, 900kbit of payload, makes",
+            "'fixed': its rate of 4mbit is more than the 957760bit of a call with video of max_rate, 900kbit, headers included",
         ),
         (
             "fixed rate=100kbit",
-            "'fixed': its rate of 100kbit is less than min_rate, 300kbit of payload, makes",
+            "'fixed': its rate of 100kbit is less than the 328320bit of a call with video of min_rate, 300kbit, headers included",
         ),
     ] {
         let spec = CallSpec::parse(&mut Words::new("max_rate=900kbit min_rate=300kbit"));

@@ -62,6 +62,8 @@ pub struct Voice {
     pub rate: Rate,
     /// The sound in a packet.
     pub frame: Span,
+    /// Whether frames differ in size.
+    pub varies: bool,
 }
 
 /// What a source learns when it is made.

@@ -37,17 +37,24 @@ sojourn_core::params! {
     }
 }
 
+impl Opus {
+    /// Whether frames differ in size.
+    fn varies(&self) -> bool {
+        self.vbr && self.scale > 0.0
+    }
+}
+
 impl SourceModel for Opus {
     fn build(&self, setup: Setup) -> Box<dyn Source> {
         let bytes = self.rate.as_bps() as f64 / 8.0 * self.frame.as_secs_f64();
-        let scale = if self.vbr { self.scale } else { 0.0 };
+        let scale = if self.varies() { self.scale } else { 0.0 };
         // RFC 6716 section 3.1: a frame without content has one byte or two.
         let pauses = self.dtx.then_some(Pauses { talk: self.talk, pause: self.pause, noise: 2 });
         Box::new(Talker::new(setup, self.frame, bytes, scale, pauses))
     }
 
     fn voice(&self) -> Option<Voice> {
-        Some(Voice { rate: self.rate, frame: self.frame })
+        Some(Voice { rate: self.rate, frame: self.frame, varies: self.varies() })
     }
 
     fn is_audio(&self) -> bool {
@@ -63,7 +70,7 @@ impl SourceModel for G711 {
     }
 
     fn voice(&self) -> Option<Voice> {
-        Some(Voice { rate: Rate::from_bps(64_000), frame: self.frame })
+        Some(Voice { rate: Rate::from_bps(64_000), frame: self.frame, varies: false })
     }
 
     fn is_audio(&self) -> bool {
