@@ -204,7 +204,7 @@ impl Heading {
             Self::App => "Applications",
             Self::Control => "Rate controllers of calls",
             Self::Source => "Sources of video",
-            Self::Voice => "Voices of calls (audio)",
+            Self::Voice => "Voices of calls, and a player's input (audio)",
             Self::Sizes => "Sizes of transfers",
             Self::Engine => "Engines",
             Self::Model => "Closed forms",

@@ -28,6 +28,10 @@ pub(super) fn run(args: &RunArgs, registry: &Registry, output: Output) -> Result
         return Ok(Outcome::Fine);
     }
 
+    let scenarios = super::count(plan.scenarios.len(), "scenario");
+    for (notice, number) in study.notices() {
+        output.log(&format_args!("note: {notice} ({number} of {scenarios})"));
+    }
     become_root_if_live(&plan);
     let mut options = Options::new(&folder);
     options.jobs = args.jobs;
