@@ -37,7 +37,7 @@ fn a_claim_that_fails_ends_with_1() {
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     assert!(ended.stdout.contains("✗ failed  busy"), "{}", ended.stdout);
     assert!(
-        ended.stdout.contains("1 claims: 0 held, 1 not held, 0 can't be tested"),
+        ended.stdout.contains("1 claim: 0 held, 1 not held, 0 can't be tested"),
         "{}",
         ended.stdout
     );
@@ -261,8 +261,18 @@ fn an_unknown_metric_is_answered_with_the_nearest_one_and_the_command_that_lists
 fn the_list_is_a_summary_and_every_heading_of_it_can_be_asked_for() {
     let scratch = Scratch::new();
     let all = scratch.must(&["list"]).stdout;
-    assert!(all.lines().count() < 20, "{all}");
-    for name in ["cubic", "bbr3-linux", "fq_codel", "on_off", "mahimahi", "gemodel", "goodput"] {
+    assert!(all.lines().count() < 24, "{all}");
+    for name in [
+        "cubic",
+        "fq_codel",
+        "on_off",
+        "scream-v2",
+        "statistical",
+        "opus",
+        "he",
+        "gemodel",
+        "goodput",
+    ] {
         assert!(all.contains(name), "{name} is not in the summary");
     }
     let kinds: Vec<&str> = all
@@ -272,8 +282,8 @@ fn the_list_is_a_summary_and_every_heading_of_it_can_be_asked_for() {
         .filter_map(|line| line.split_whitespace().next())
         .collect();
     let expected = [
-        "cca", "queue", "carrier", "app", "sizes", "engine", "model", "radio", "rate", "loss",
-        "jitter", "reorder", "policer", "metric",
+        "cca", "queue", "carrier", "app", "control", "source", "voice", "sizes", "engine", "model",
+        "radio", "mode", "rate", "loss", "jitter", "reorder", "policer", "metric",
     ];
     assert_eq!(kinds, expected);
     for kind in kinds {
