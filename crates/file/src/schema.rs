@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sojourn_core::param::{Bounds, Switch};
 use sojourn_core::{Param, ParamKind};
 
-use crate::spec::{AppKind, FlowSpec, StudySpec, TCP};
+use crate::spec::{AppKind, FlowSpec, StudySpec, TCP, Truth};
 
 /// The schema (draft 2020-12) as it is committed under `schema/study.schema.json`.
 pub fn json() -> String {
@@ -98,7 +98,7 @@ fn kind_of(param: &Param) -> Value {
         }
         (ParamKind::Number, _) => json!({ "type": "number" }),
         (ParamKind::Flag | ParamKind::Switch, _) => {
-            json!({ "type": ["boolean", "string"], "enum": truths() })
+            json!({ "type": ["boolean", "string"], "enum": Truth::allowed() })
         }
         (ParamKind::Choice, Bounds::Words(words)) => json!({ "type": "string", "enum": words }),
         (ParamKind::Share, _) => {
@@ -106,12 +106,6 @@ fn kind_of(param: &Param) -> Value {
         }
         _ => json!({ "type": "string", "title": title, "examples": param.examples }),
     }
-}
-
-/// What a switch may be.
-pub(crate) fn truths() -> Vec<Value> {
-    let words = Switch::WORDS.iter().map(|word| json!(word));
-    [json!(true), json!(false)].into_iter().chain(words).collect()
 }
 
 /// A required key may be missing if the study extends another one, which may have it, or if a factor

@@ -5,11 +5,20 @@ use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde_json::{Value, json};
 use sojourn_core::param::Switch;
 
 /// `true` or `false`, or one of a switch's words in quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Truth(pub bool);
+
+impl Truth {
+    /// What may stand in a file.
+    pub(crate) fn allowed() -> Vec<Value> {
+        let words = Switch::WORDS.iter().map(|word| json!(word));
+        [json!(true), json!(false)].into_iter().chain(words).collect()
+    }
+}
 
 impl<'de> Deserialize<'de> for Truth {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -46,7 +55,7 @@ impl JsonSchema for Truth {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": ["boolean", "string"],
-            "enum": crate::schema::truths(),
+            "enum": Truth::allowed(),
         })
     }
 }

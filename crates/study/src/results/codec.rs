@@ -7,7 +7,7 @@ use std::io;
 use postcard::ser_flavors::Flavor;
 use serde::{Deserialize, Serialize};
 
-use super::rows::SeriesRows;
+use super::series_rows::SeriesRows;
 use super::{Delays, Row, Series};
 
 /// Everything that a run leaves behind.

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::checksums::{self, Checksum, Checksums, verify_file};
 use super::files::{CLAIMS, PLAN, ResultsError, STUDY, names, write_whole};
 use super::journal::Records;
-use super::rows::SeriesRows;
+use super::series_rows::SeriesRows;
 use super::store::{self, Joined, RowReader, RunReader, TablePaths, Whole};
 use super::{Delays, Machine, Plan, Results, Row, Series};
 use crate::shard::Shard;

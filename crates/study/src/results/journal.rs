@@ -18,7 +18,7 @@ use std::path::Path;
 use super::Row;
 use super::checksums::Checksum;
 use super::codec::{Beginning, Piece, RunResult};
-use super::rows::SeriesRows;
+use super::series_rows::SeriesRows;
 
 const MAGIC: &[u8] = b"sojourn journal 8\n";
 const HEADER: u64 = MAGIC.len() as u64 + 33;

@@ -29,6 +29,7 @@ mod journal;
 mod model;
 mod numbers;
 mod rows;
+mod series_rows;
 mod store;
 mod values;
 
@@ -46,7 +47,8 @@ pub use model::{
     Kind, LostPacket, Machine, MetricColumn, Miss, Plan, PlannedRun, PlannedScenario, Results, Row,
     Series, SeriesColumn, Table, Verdict, View, Where,
 };
-pub(crate) use rows::{FLOW_PLACES, LINK_PLACES, SeriesRows, TableRows};
+pub(crate) use rows::TableRows;
+pub(crate) use series_rows::{FLOW_PLACES, LINK_PLACES, SeriesRows};
 /// What the plan takes from the study file as it is.
 pub use sojourn_file::numbers::Numbers;
 pub use sojourn_file::plan::{Factor, PlannedFlow, PlannedQueue};

@@ -15,8 +15,9 @@ use super::files::named;
 use super::frame::{FrameReader, FrameWriter, encode};
 use super::rows::{
     DELAY_COLUMNS, END_STATE, FREEZES, GroupRows, Part, RUN_COLUMNS, RunsGroup, SERIES_COLUMNS,
-    SERIES_NAMES, SeriesRows, TableRows, in_pieces,
+    TableRows, in_pieces,
 };
+use super::series_rows::{SERIES_NAMES, SeriesRows};
 use super::{Bucket, Delays, Freeze, Kind, Plan, Row, Series, SeriesColumn, Table, Values};
 
 /// Cells after which a row group ends: as many as fit 8 MiB. The rows of a run may be in several. Missing cells
