@@ -347,7 +347,7 @@ fn mistakes_name_the_key_and_what_is_allowed() {
     for (control, says) in [
         (
             "fixed rate=4mbit",
-            "'fixed': its rate of 4mbit is more than the 957760bit of a call with video of max_rate, 900kbit, headers included",
+            "'fixed': its rate of 4mbit is more than the 963360bit of a call with video of max_rate, 900kbit, headers included",
         ),
         (
             "fixed rate=100kbit",
