@@ -477,7 +477,8 @@ pub struct TransferMetrics {
     /// began after the warm-up.
     pub open_in_run: Distribution,
     pub open: Distribution,
-    pub open_by_size: [u64; 3],
+    /// Small, medium and large ones that had not ended, or were refused.
+    pub missing_by_size: [u64; 3],
     /// From the connection request until the last byte was acknowledged.
     pub completion: Distribution,
     /// Small, medium and large ones, see `size_class`.

@@ -209,7 +209,7 @@ macro_rules! by_size {
                 |flow| some_if(flow.transfers.began > 0, flow.transfers.by_size[$at].count() as f64);
             concat!("fct_", $class, "_of"), "", concat!("Transfers ", $sizes, " that began, as fct_of"),
                 |flow| some_if(flow.transfers.began > 0,
-                    (flow.transfers.by_size[$at].count() + flow.transfers.open_by_size[$at]) as f64);
+                    (flow.transfers.by_size[$at].count() + flow.transfers.missing_by_size[$at]) as f64);
         )* }
     };
 }
@@ -514,7 +514,7 @@ const GROUPS: &[&[Metric]] = &[
             |flow| km(&flow.completion, &flow.transfers.open_in_run, 0.99);
         "fct_n", "", "Transfers of limited size that began after the warm-up and ended: what fct_* and slowdown_* are of",
             |flow| some_if(flow.transfers.began > 0, flow.transfers.completion.count() as f64);
-        "fct_of", "", "Transfers of limited size that began after the warm-up",
+        "fct_of", "", "Transfers of limited size that began after the warm-up, and those that were refused",
             |flow| some_if(flow.transfers.began > 0, of_fct(flow));
         "fct_km_p50_ms", "ms", "Median completion time of transfers that began after the warm-up, by Kaplan and Meier: also of those that had not ended",
             |flow| km(&flow.transfers.completion, &flow.transfers.open, 0.5);
@@ -821,9 +821,10 @@ fn km(ended: &Distribution, open: &Distribution, q: f64) -> Option<f64> {
     stats::kaplan_meier(ended, open, q).map(|time| time * NS)
 }
 
-/// Transfers of limited size that began after the warm-up.
+/// Transfers of limited size that began after the warm-up, and those that were refused.
 fn of_fct(flow: &FlowMetrics) -> f64 {
-    (flow.transfers.completion.count() + flow.transfers.open.count()) as f64
+    let transfers = &flow.transfers;
+    (transfers.completion.count() + transfers.open.count() + transfers.counts.refused) as f64
 }
 
 /// The two metrics that say how many samples a mean or quantile has, and how many began or were

@@ -10,7 +10,7 @@ use crate::number::{estimate, shown_with_unit};
 
 /// What the numbers in brackets are.
 pub const LACKING: &str =
-    "(n of N), (%): of so many samples; the others were lost, or had not ended\n";
+    "(n of N), (%): of so many samples; the others were lost or refused, or had not ended\n";
 
 /// A mean, and how many samples it has if some are missing. Shares are shown as percentages, other
 /// metrics with `unit`.

@@ -281,7 +281,7 @@ impl Observer for Collector {
                     Event::Phase { from, to } => flow.on_phase(now, from, to),
                     Event::Ping { rtt } => flow.on_ping(now, *rtt),
                     Event::Opened { bytes } => flow.transfers.on_opened(now, *bytes),
-                    Event::Refused { .. } => flow.transfers.on_refused(),
+                    Event::Refused { bytes } => flow.transfers.on_refused(*bytes),
                     Event::Completed { bytes, took } => flow.on_completed(now, *bytes, *took),
                     Event::Frame(frame) => flow.on_frame(now, frame),
                     Event::Nack { packets } => flow.media.on_nack(*packets),

@@ -688,6 +688,8 @@ fn transfers_that_began_before_the_warm_up_do_not_count_and_the_rest_do_by_size(
         (value("fct_min_ms"), value("fct_max_ms"), value("fct_mean_ms")),
         (40.0, 4000.0, 1055.0)
     );
+    // What was refused has no time, and is missing among the others.
+    assert_eq!((value("fct_n"), value("fct_of"), value("fct_small_of")), (4.0, 6.0, 4.0));
     assert_eq!(value("fct_small_mean_ms"), 60.0);
     assert_eq!((value("fct_medium_mean_ms"), value("fct_large_mean_ms")), (100.0, 4000.0));
     // A round trip to connect, then one for a thousand bytes, three for 100 kB, nine for 5 MB.

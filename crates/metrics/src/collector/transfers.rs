@@ -17,6 +17,7 @@ pub(super) struct Transfers {
     open: BTreeMap<Time, Vec<u64>>,
     opened: u64,
     refused: u64,
+    refused_by_size: [u64; 3],
     /// Of those that began after the warm-up.
     completion: Histogram,
     by_size: [Histogram; 3],
@@ -31,8 +32,9 @@ impl Transfers {
         self.open.entry(began).or_default().push(bytes);
     }
 
-    pub(super) fn on_refused(&mut self) {
+    pub(super) fn on_refused(&mut self, bytes: u64) {
         self.refused += 1;
+        self.refused_by_size[size_class(bytes)] += 1;
     }
 
     pub(super) fn on_completed(
@@ -72,19 +74,20 @@ impl Transfers {
     pub(super) fn end_warmup(&mut self) {
         self.opened = 0;
         self.refused = 0;
+        self.refused_by_size = [0; 3];
     }
 
     pub(super) fn finish(self, warmup: Time, end: Time) -> TransferMetrics {
         let completed = self.completion.count();
         let (mut open_in_run, mut open) = (Histogram::new(), Histogram::new());
-        let mut open_by_size = [0; 3];
+        let mut missing_by_size = self.refused_by_size;
         for (began, transfers) in self.open {
             for bytes in transfers {
                 let age = end.since(began).as_nanos();
                 open_in_run.record(age);
                 if began >= warmup {
                     open.record(age);
-                    open_by_size[size_class(bytes)] += 1;
+                    missing_by_size[size_class(bytes)] += 1;
                 }
             }
         }
@@ -93,7 +96,7 @@ impl Transfers {
             began: self.began,
             open_in_run: open_in_run.distribution(),
             open: open.distribution(),
-            open_by_size,
+            missing_by_size,
             completion: self.completion.distribution(),
             by_size: self.by_size.map(|histogram| histogram.distribution()),
             slowdown: self.slowdown.distribution(),
