@@ -389,6 +389,11 @@ impl<P: Carried> Wire<P> {
             Queue::InLine(_) => self.line.pipe.first_waiting().map(|(since, _)| *since),
             Queue::Managed(discipline) => discipline.oldest(),
         };
+        let medium_bytes = self.line.transmitter.bytes_on_medium(
+            self.line.counts.sent_bytes,
+            self.line.counts.sent_packets,
+            self.line.counts.sent_segments,
+        );
         QueueSample {
             packets: backlog.packets,
             bytes: backlog.bytes,
@@ -398,11 +403,7 @@ impl<P: Carried> Wire<P> {
             dropped: self.line.counts.dropped,
             marked: self.line.counts.marked,
             capacity: self.line.transmitter.capacity(now),
-            medium_bytes: self.line.transmitter.bytes_on_medium(
-                self.line.counts.sent_bytes,
-                self.line.counts.sent_packets,
-                self.line.counts.sent_segments,
-            ),
+            medium_bytes: medium_bytes.saturating_sub(self.line.transmitter.bytes_to_come(now)),
             capacity_bytes: self.line.transmitter.capacity_until(now),
             air: None,
         }

@@ -67,6 +67,11 @@ impl Fixed {
         bytes_of(self.work_until(now))
     }
 
+    pub(super) fn bytes_to_come(&self, now: Time) -> u64 {
+        let left = u128::from(self.ready.saturating_sub(now.as_nanos()));
+        (left * u128::from(self.clock.rate())).div_ceil(8_000_000_000) as u64
+    }
+
     fn work_until(&self, now: Time) -> u128 {
         self.done + u128::from(self.clock.rate()) * u128::from(now.as_nanos() - self.since)
     }

@@ -127,6 +127,16 @@ impl Transmitter {
         })
     }
 
+    /// Bytes of the packet being sent that are not on the medium at `now`, rounded up.
+    pub fn bytes_to_come(&self, now: Time) -> u64 {
+        match self {
+            Self::Fixed(fixed) => fixed.bytes_to_come(now),
+            Self::Trace(trace) => trace.bytes_to_come(now),
+            // Packets leave these at once.
+            Self::Unlimited | Self::Shaped(_) | Self::Opportunities(_) | Self::TokenBucket(_) => 0,
+        }
+    }
+
     /// Bytes that packets took on the medium; on Ethernet they had `wire_bytes`, in this many
     /// `packets` and `segments`.
     pub fn bytes_on_medium(&self, wire_bytes: u64, packets: u64, segments: u64) -> u64 {

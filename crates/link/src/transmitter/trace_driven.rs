@@ -88,6 +88,16 @@ impl TraceDriven {
         self.course.bytes_until(now)
     }
 
+    pub(super) fn bytes_to_come(&self, now: Time) -> u64 {
+        match self.at > now.as_nanos() && self.at != u64::MAX {
+            true => {
+                let end = self.course.bytes_until(Time::from_nanos(self.at));
+                libm::ceil(end - self.course.bytes_until(now)) as u64
+            }
+            false => 0,
+        }
+    }
+
     pub(super) fn medium(&self) -> &Medium {
         &self.medium
     }

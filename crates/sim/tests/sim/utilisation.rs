@@ -91,6 +91,8 @@ fn a_busy_link_uses_all_its_capacity_however_fast_that_changes() {
             let (unused, could) = unused(rate(text), warmup, Span::from_micros(10_012_345), 1);
             assert!(unused.abs() <= packets * PACKET, "{text}: {unused} of {could} bytes unused");
             assert!((unused / could).abs() < 0.015, "{text}: {unused} of {could} bytes unused");
+            // What is under way at the end has not been carried yet. A bucket lets it pass at once.
+            assert!(unused >= -2.0 || text.contains("htb"), "{text}: {unused} of {could} bytes");
         }
     }
 }
@@ -112,6 +114,6 @@ proptest! {
         let rate = rate(&format!("steps {} end {end}", steps.join(" ")));
         let warmup = Span::from_millis(warmup);
         let (unused, could) = unused(rate, warmup, Span::from_secs(2), seed);
-        prop_assert!(unused.abs() <= 2.0 * PACKET, "{unused} of {could} bytes unused");
+        prop_assert!((-2.0..=2.0 * PACKET).contains(&unused), "{unused} of {could} bytes unused");
     }
 }
