@@ -70,6 +70,8 @@ macro_rules! line {
             pub rate: Text<RateSpec>,
             /// Queue in front of it, as `tc` writes it. Its `limit` may be a time at this rate or a
             /// share of the bandwidth-delay product: `pfifo limit 50ms`, `pfifo limit 0.5bdp`.
+            /// A queue that counts packets gets as many of 1 514 bytes as that is; a super-packet of a flow with
+            /// `offload` counts as one of them, so there `bfifo` is what holds no more.
             pub queue: Text<QueueSpec>,
             /// Size of the queue, instead of its `limit`: a time at this rate (`50ms`), a share of the
             /// mean rate times the round-trip time (`0.5bdp`), a size (`64kB`) or packets (`100`).
