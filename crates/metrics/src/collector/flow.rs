@@ -473,8 +473,10 @@ struct Gaps {
     /// The first number sent after the warm-up.
     warm_from: u64,
     warm_arrived: u64,
-    /// Numbers from `end` on that were dropped, in runs. Nothing that arrives tells of them.
-    dropped: Vec<Range<u64>>,
+    /// Numbers from `end` on that were dropped: the last run of them, and those before. Nothing that arrives tells of
+    /// them.
+    dropped: Range<u64>,
+    dropped_before: Vec<Range<u64>>,
 }
 
 impl Gaps {
@@ -483,7 +485,7 @@ impl Gaps {
         self.arrived += 1;
         self.end = self.end.max(number + 1);
         self.warm_arrived += u64::from(number >= self.warm_from);
-        if !self.dropped.is_empty() {
+        if self.dropped.start < self.end && self.dropped.start < self.dropped.end {
             self.forget_dropped();
         }
     }
@@ -491,19 +493,28 @@ impl Gaps {
     #[inline(never)]
     fn forget_dropped(&mut self) {
         let end = self.end;
-        self.dropped.retain_mut(|run| {
+        self.dropped.start = end;
+        self.dropped_before.retain_mut(|run| {
             run.start = run.start.max(end);
             !run.is_empty()
         });
     }
 
+    #[inline]
     fn on_dropped(&mut self, number: u32) {
         let number = u64::from(number);
-        match self.dropped.last_mut() {
-            _ if number < self.end => {}
-            Some(run) if run.contains(&number) => {}
-            Some(run) if run.end == number => run.end += 1,
-            _ => self.dropped.push(number..number + 1),
+        if number == self.dropped.end && number >= self.end && !self.dropped.is_empty() {
+            self.dropped.end += 1;
+        } else if number >= self.end && !self.dropped.contains(&number) {
+            self.begin_run(number);
+        }
+    }
+
+    #[inline(never)]
+    fn begin_run(&mut self, number: u64) {
+        let before = core::mem::replace(&mut self.dropped, number..number + 1);
+        if !before.is_empty() {
+            self.dropped_before.push(before);
         }
     }
 
@@ -526,8 +537,9 @@ impl Gaps {
         let lost = match arrived {
             0 => sent,
             _ => {
+                let runs = self.dropped_before.iter().chain([&self.dropped]);
                 let dropped: u64 =
-                    self.dropped.iter().map(|run| run.end - run.start.max(from).min(run.end)).sum();
+                    runs.map(|run| run.end.saturating_sub(run.start.max(from))).sum();
                 self.end.saturating_sub(from).saturating_sub(arrived) + dropped
             }
         };
