@@ -4,7 +4,7 @@ mod mistakes;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use sojourn_link::RateConfig;
 use sojourn_metrics::DELAYS;
 use sojourn_scenario::Until;
 
-use crate::claims::{Claim, Expectation, Names, check_factor, find_factor};
+use crate::claims::{Claim, Expectation, Known, Names, check_factor, find_factor};
 use crate::digest::Digest;
 use crate::engine;
 use crate::metrics;
@@ -176,7 +176,7 @@ impl Study {
         // The changes of that time may have removed values that claims name.
         let overridden = factors::overridden(&document);
         let is_overridden = |factor: usize| overridden.contains(&plan.factors[factor].name);
-        claims(&specs, &document, Names { plan, is_overridden: &is_overridden })
+        claims(&specs, &document, Names { plan, is_overridden: &is_overridden, known: None })
     }
 
     fn of(
@@ -199,6 +199,13 @@ impl Study {
 
     fn from_file(file: StudyFile, noted: Noted) -> Result<Self, StudyError> {
         let StudyFile { path, overrides, document, spec, factors, scenarios, seeds, text } = file;
+        let longest_s =
+            noted.scenarios.iter().map(|scenario| scenario.duration_s).fold(0.0, f64::max);
+        let is_shortened = spec.shorten.is_some();
+        let known = Known {
+            longest_s: if is_shortened { f64::INFINITY } else { longest_s },
+            phases: noted.phases.clone(),
+        };
         let mut study = Self {
             title: spec.title.clone(),
             source: spec.source.clone(),
@@ -215,9 +222,26 @@ impl Study {
             text,
         };
         let plan = study.plan();
-        let names = Names { plan: &plan, is_overridden: &|factor| factors.is_overridden(factor) };
+        let is_overridden = |factor| factors.is_overridden(factor);
+        let names = Names { plan: &plan, is_overridden: &is_overridden, known: Some(&known) };
         study.views = views(&spec, &document, names)?;
         study.claims = claims(&spec.claim, &document, names)?;
+        for claim in &study.claims {
+            let is_covered =
+                |scenario: &&PlannedScenario| plan.is_selected(scenario, &claim.filter);
+            let covered = plan.scenarios.iter().filter(is_covered).count();
+            for expectation in &claim.expect {
+                let fixed =
+                    expectation.why_fixed().map(|why| format!("{why}, so no run changes it"));
+                let is_cut = expectation.latest_s().is_some_and(|end| end > longest_s);
+                let cut =
+                    is_cut.then(|| format!("is cut at {longest_s}s, where the longest run ends"));
+                let notices = fixed.into_iter().chain(cut);
+                study.runs.notices.extend(notices.map(|notice| {
+                    (format!("claim '{}': '{}' {notice}", claim.id, expectation.text), covered)
+                }));
+            }
+        }
         Ok(study)
     }
 }
@@ -230,6 +254,8 @@ struct Noted {
     runs: Vec<PlannedRun>,
     notices: Vec<(String, usize)>,
     traces: TraceNames,
+    /// As [`Known`] has them.
+    phases: BTreeMap<String, Option<BTreeSet<&'static str>>>,
 }
 
 impl Noted {
@@ -251,6 +277,7 @@ impl Noted {
             scenario: index,
             seed: *seed,
         }));
+        self.add_phases(scenario);
         let StudyScenario { factors, scenario, flows, queues, .. } = scenario;
         let until = (scenario.until != Until::Duration).then(|| scenario.until.name());
         let common = &mut self.common;
@@ -264,6 +291,22 @@ impl Noted {
             flows: common.flows(flows),
             queues: common.queues(queues),
         });
+    }
+
+    fn add_phases(&mut self, StudyScenario { scenario, engine, flows, .. }: &StudyScenario) {
+        for (flow, planned) in scenario.flows.iter().zip(flows) {
+            // What runs under another engine need not be the simulator's controller.
+            let connection = flow.lone_connection().filter(|_| engine.is_none());
+            let of_flow = connection.map(|(_, cca)| cca.phases()).filter(|all| !all.is_empty());
+            for name in BTreeSet::from([&planned.name, &planned.group]) {
+                let known =
+                    self.phases.entry(name.clone()).or_insert_with(|| Some(BTreeSet::new()));
+                match (known.as_mut(), &of_flow) {
+                    (Some(known), Some(phases)) => known.extend(phases),
+                    _ => *known = None,
+                }
+            }
+        }
     }
 
     fn runs(self, factors: &[Factor], seeds: &[u64]) -> Runs {

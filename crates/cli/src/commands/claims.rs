@@ -102,9 +102,14 @@ fn row(claim: &ClaimResult) -> [String; 7] {
         0 => String::new(),
         all => format!("{held}/{all}"),
     };
-    let (measured, claimed, off) = decisive(claim)
+    let decisive = decisive(claim);
+    let (measured, claimed, off) = decisive
         .map_or_else(Default::default, |check| (measured(check), claimed(check), off(check)));
-    [mark.to_owned(), claim.id.clone(), bounds, measured, claimed, off, claim.text.clone()]
+    let text = match claim.remark(decisive) {
+        Some(remark) => format!("{} ({remark})", claim.text),
+        None => claim.text.clone(),
+    };
+    [mark.to_owned(), claim.id.clone(), bounds, measured, claimed, off, text]
 }
 
 /// The check by which a claim fails most, or its first.

@@ -224,7 +224,12 @@ fn sentence(claim: &ClaimResult, data: &Data<'_>) -> String {
             let why = why_open(claim, data).unwrap_or_else(|| {
                 "the results do not say why; checking the study again with this version does".into()
             });
-            format!("It can’t be tested here: {}.", Esc(why.trim_end_matches('.')))
+            let why = why.trim_end_matches('.');
+            if claim.checks.iter().any(|check| check.verdict == Verdict::Holds) {
+                // It names what held first.
+                return format!("{}.", Esc(&capital(why)));
+            }
+            format!("It can’t be tested here: {}.", Esc(why))
         }
         Verdict::Holds => {
             let Some(check) = telling(claim) else {
@@ -239,7 +244,7 @@ fn sentence(claim: &ClaimResult, data: &Data<'_>) -> String {
                 text += " Nearest to its bound: ";
             }
             came_to(&mut text, check, data);
-            text + "."
+            text + "." + &lacking(claim, check)
         }
         Verdict::Fails => {
             let failed: Vec<&Check> =
@@ -263,10 +268,17 @@ fn sentence(claim: &ClaimResult, data: &Data<'_>) -> String {
                     let _ = write!(text, ": <strong>{miss}</strong>");
                 }
                 text.push('.');
+                text += &lacking(claim, check);
             }
             text
         }
     }
+}
+
+/// How many samples the value of the check has, or of another check, if some are missing.
+fn lacking(claim: &ClaimResult, check: &Check) -> String {
+    let remark = claim.remark(Some(check)).map(|remark| remark.trim_end_matches('.'));
+    remark.map_or_else(String::new, |remark| format!(" {}.", Esc(&capital(remark))))
 }
 
 /// Why a claim is open: the author's reason, or what its bounds lack and in how many of them.

@@ -60,6 +60,8 @@ struct ValueColumn<'a> {
     out_of_reach: BTreeSet<u32>,
     /// As long as `pooled` if it is known of any run.
     covered: Vec<Option<Covered>>,
+    /// Runs in which all that Jain's index is asked of is zero.
+    all_zero: BTreeSet<u32>,
 }
 
 impl<'a> Checker<'a> {
@@ -78,6 +80,7 @@ impl<'a> Checker<'a> {
                     pooled: vec![f64::NAN; plan.runs.len()],
                     out_of_reach: BTreeSet::new(),
                     covered: Vec::new(),
+                    all_zero: BTreeSet::new(),
                 });
             }
         }
@@ -118,11 +121,14 @@ impl<'a> Checker<'a> {
         let scenario = self.plan.runs[run as usize].scenario as usize;
         let flows = &self.plan.scenarios[scenario].flows;
         for column in &mut self.columns {
-            let ValueColumn { value, pooled, .. } = column;
+            let ValueColumn { value, pooled, all_zero, .. } = column;
             if let Some(over_time) = &value.over_time {
                 let meant = all.iter().filter(|own| value.is_of(own.kind, &own.name, flows));
                 let found: Vec<f64> = meant.filter_map(|own| over_time.of(own)).collect();
                 pooled[run as usize] = value.pooled(&found);
+                if value.is_of_zeros(&found) {
+                    all_zero.insert(run);
+                }
             }
         }
     }
@@ -162,6 +168,9 @@ impl ValueColumn<'_> {
             self.covered[run as usize] = Some(covered);
         }
         self.pooled[run as usize] = value.pooled(&found);
+        if value.is_of_zeros(&found) {
+            self.all_zero.insert(run);
+        }
     }
 }
 
@@ -271,11 +280,11 @@ impl<'a> Results<'a> {
         let has = |verdict| result.checks.iter().any(|check| check.verdict == verdict);
         result.verdict = if has(Verdict::Fails) {
             Verdict::Fails
-        } else if has(Verdict::Holds) {
-            Verdict::Holds
-        } else {
-            result.reason = result.checks.iter().find_map(|check| check.reason.clone());
+        } else if has(Verdict::Untestable) {
+            result.reason = why_open(&result.checks);
             Verdict::Untestable
+        } else {
+            Verdict::Holds
         };
         result
     }
@@ -469,6 +478,11 @@ impl<'a> Results<'a> {
             return Ok(pooled * scale);
         }
         let (metric, of) = (value.metric, &value.of[..]);
+        if column.all_zero.contains(&run) {
+            let reason =
+                format!("Jain's index is not defined, as '{metric}' of all of '{of}' is 0");
+            return Err(Absent::Value(reason));
+        }
         let known = covered
             .map_or(String::new(), |covered| format!(": {} have a value", covered.describe()));
         Err(Absent::Value(match of {
@@ -539,6 +553,28 @@ impl<'a> Results<'a> {
     }
 }
 
+/// Why a claim of which no check fails does not hold: in how many scenarios it could be tested, if in
+/// any, and what the first of the others lacks.
+fn why_open(checks: &[Check]) -> Option<String> {
+    let open = || checks.iter().filter(|check| check.verdict == Verdict::Untestable);
+    let reason = open().find_map(|check| check.reason.clone())?;
+    let untested: BTreeSet<u32> = open().map(|check| check.scenario).collect();
+    let all: BTreeSet<u32> = checks.iter().map(|check| check.scenario).collect();
+    let held = all.len() - untested.len();
+    let plural = if held == 1 { "" } else { "s" };
+    Some(match (held, checks.len() - open().count()) {
+        (_, 0) => reason,
+        (0, held) => {
+            let all = checks.len();
+            format!("{held} of {all} bounds held, the others could not be tested: {reason}")
+        }
+        _ => format!(
+            "held in {held} scenario{plural}, could not be tested in {}: {reason}",
+            untested.len()
+        ),
+    })
+}
+
 /// The scenario and the seed of a run.
 fn place(plan: &Plan, run: u32) -> (u32, u64) {
     let run = &plan.runs[run as usize];
@@ -572,9 +608,14 @@ impl Value {
     }
 
     /// Whether it is the same number in every run. Units may differ, and from which scenario it is taken.
-    fn is_as(&self, other: &Self) -> bool {
+    pub(super) fn is_as(&self, other: &Self) -> bool {
         let of = |value: &Self| (value.metric, value.kind, value.pool);
         of(self) == of(other) && self.of == other.of && self.over_time == other.over_time
+    }
+
+    /// Whether it is Jain's index of zeros, which is not defined.
+    fn is_of_zeros(&self, found: &[f64]) -> bool {
+        self.pool == Pool::Jain && !found.is_empty() && found.iter().all(|value| *value == 0.0)
     }
 
     /// What its flows or queues have together; not a number if that is none.

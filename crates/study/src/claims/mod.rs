@@ -14,7 +14,7 @@ mod units;
 mod tests;
 
 pub(crate) use evaluate::{Checker, metrics};
-pub use resolve::{Expectation, Names};
+pub use resolve::{Expectation, Known, Names};
 pub(crate) use resolve::{check_factor, find_factor};
 
 pub use syntax::ExprError;

@@ -1,9 +1,10 @@
 //! Prepares an expression to be computed: metrics, flows, queues and factors are looked up, and
 //! dimensions must agree.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-use sojourn_core::SpecError;
+use sojourn_core::{SpecError, is_phase};
 use sojourn_metrics::stats::Better;
 
 use super::over_time::{self, OfPhase, OverTime, What};
@@ -98,6 +99,18 @@ pub struct Names<'a> {
     /// Whether the command line replaced a factor's values; then the study may name values that are
     /// no longer there.
     pub is_overridden: &'a dyn Fn(usize) -> bool,
+    /// What is known of the runs to come; `None` of results that are there, whose claims were checked.
+    pub known: Option<&'a Known>,
+}
+
+/// What claims must fit beside the plan.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// The longest that a run lasts as the study says, in seconds; infinite if the command line
+    /// shortens runs.
+    pub longest_s: f64,
+    /// Phases that the controllers of a flow or a group can be in, by its name; `None` if one does not say.
+    pub phases: BTreeMap<String, Option<BTreeSet<&'static str>>>,
 }
 
 impl Expectation {
@@ -108,6 +121,32 @@ impl Expectation {
     /// quantities of different kinds that are added or compared.
     pub fn parse(text: &str, names: Names<'_>) -> Result<Self, ExprError> {
         Resolver { names }.expectation(text)
+    }
+
+    /// Why no run can change the outcome, where that is plain to see.
+    pub(crate) fn why_fixed(&self) -> Option<&'static str> {
+        let is_same = |left: &Term, right: &Term| match (left, right) {
+            (Term::Value(left), Term::Value(right)) => {
+                left.is_as(right) && left.elsewhere == right.elsewhere
+            }
+            _ => false,
+        };
+        match &self.test {
+            Test::Compare { right, .. } | Test::Near { right, .. }
+                if is_same(&self.left, right) =>
+            {
+                Some("compares a metric with itself")
+            }
+            _ if self.values().is_empty() => Some("has nothing that is measured"),
+            _ => None,
+        }
+    }
+
+    /// The end of the latest part of the run that it speaks of, in seconds.
+    pub(crate) fn latest_s(&self) -> Option<f64> {
+        let values = self.values();
+        let parts = values.iter().filter_map(|value| value.over_time.as_ref());
+        parts.map(|part| *part.during.end()).filter(|end| end.is_finite()).reduce(f64::max)
     }
 
     pub(super) fn values(&self) -> Vec<&Value> {
@@ -213,7 +252,12 @@ fn seconds((from, to): &(Quantity, Quantity)) -> Result<RangeInclusive<f64>, Exp
         }
         _ => Err(ExprError::new(end.at, "no time of the run").allow(&["during 2s..5s"])),
     };
-    Ok(second(from)?..=second(to)?)
+    let (start, end) = (second(from)?, second(to)?);
+    if start >= end {
+        return Err(ExprError::new(from.at, "the part of the run has no length")
+            .allow(&["an end after the start, such as during 2s..5s"]));
+    }
+    Ok(start..=end)
 }
 
 fn with_meaning(value: Value, unit: &'static str, what: &str) -> (Value, Meaning) {
@@ -243,6 +287,32 @@ struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
+    /// From when to when a value is taken, in seconds.
+    fn during(&self, during: &(Quantity, Quantity)) -> Result<RangeInclusive<f64>, ExprError> {
+        let part = seconds(during)?;
+        match self.names.known {
+            Some(Known { longest_s, .. }) if part.end() > longest_s => {
+                let problem = format!("no run lasts longer than {longest_s}s");
+                let allowed = format!("a part within 0s..{longest_s}s");
+                Err(ExprError::new(during.1.at, problem).allow(&[&allowed]))
+            }
+            _ => Ok(part),
+        }
+    }
+
+    /// # Errors
+    /// No controller of the flow or group can be in the phase.
+    fn check_phase(&self, of: &str, phase: &Elsewhere) -> Result<(), ExprError> {
+        let known = self.names.known.and_then(|known| known.phases.get(of)?.as_ref());
+        let Some(phases) = known else { return Ok(()) };
+        if phases.iter().any(|known| is_phase(known, &phase.value)) {
+            return Ok(());
+        }
+        let names = || phases.iter().copied();
+        let problem = SpecError::new(format!("'{of}' has no phase '{}'", phase.value));
+        Err(ExprError { at: phase.at, problem: problem.near(&phase.value, names()).allow(names()) })
+    }
+
     fn expectation(&self, text: &str) -> Result<Expectation, ExprError> {
         match syntax::Claim::parse(text)? {
             syntax::Claim::Within { value, low, high } => {
@@ -481,7 +551,10 @@ impl Resolver<'_> {
             of: metric.of.clone().unwrap_or_default(),
             pool: pool.unwrap_or(Pooling::of(name, unit).into()),
             elsewhere: self.elsewhere(&metric.elsewhere)?,
-            over_time: Some(OverTime { what: What::Column(name, fold), during: seconds(during)? }),
+            over_time: Some(OverTime {
+                what: What::Column(name, fold),
+                during: self.during(during)?,
+            }),
         };
         Ok(with_meaning(value, unit, &metric.metric))
     }
@@ -508,7 +581,9 @@ impl Resolver<'_> {
             let problem = SpecError::new("only flows have phases").allow(self.names_of(Kind::Flow));
             return Err(ExprError { at: metric.of_at, problem });
         }
-        let during = metric.during.as_ref().map_or(Ok(0.0..=f64::INFINITY), seconds)?;
+        self.check_phase(metric.of.as_deref().unwrap_or_default(), phase)?;
+        let whole = Ok(0.0..=f64::INFINITY);
+        let during = metric.during.as_ref().map_or(whole, |during| self.during(during))?;
         let what = match &entries[..] {
             [] => What::Phase(of, phase.value.clone()),
             [entry, ..] => match entry.value.parse() {

@@ -206,7 +206,13 @@ impl Claim {
             }
         } else {
             let relation = parser.relation().ok_or_else(|| {
-                ExprError::new(at, "a comparison is missing").allow(&["in", "<=", ">=", "<", ">"])
+                let equality = ["==", "!=", "="].into_iter().find(|s| parser.rest().starts_with(s));
+                let problem = match equality {
+                    Some(symbol) => format!("'{symbol}' is no comparison of claims"),
+                    None => "a comparison is missing".into(),
+                };
+                let allowed = ["in LOW..HIGH", "in VALUE ± 1 %", "<=", ">=", "<", ">"];
+                ExprError::new(at, problem).allow(&allowed)
             })?;
             let right_at = parser.here();
             Self::Compare { left, relation, right: parser.sum(0)?, right_at }
@@ -334,7 +340,14 @@ impl<'a> Parser<'a> {
                 return Ok(Expr::Metric { pool: Some(pool), metric });
             }
             self.at = before;
+        } else if !self.word().is_empty() && self.next_char() == Some('(') {
+            let functions = Pool::ALL.map(|(name, _)| name);
+            let problem = format!("unknown function '{word}'");
+            return Err(
+                ExprError::new(at, problem).allow(&[&functions[..], &["harm", "model"]].concat())
+            );
         }
+        self.at = before;
         Ok(Expr::Metric { pool: None, metric: self.metric(word, at)? })
     }
 
@@ -474,6 +487,16 @@ impl<'a> Parser<'a> {
             end += 1;
             while is_digit(bytes.get(end)) {
                 end += 1;
+            }
+        }
+        // A letter that no exponent follows begins a unit.
+        if matches!(bytes.get(end), Some(b'e' | b'E')) && end > 0 {
+            let digits = end + 1 + usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
+            if is_digit(bytes.get(digits)) {
+                end = digits;
+                while is_digit(bytes.get(end)) {
+                    end += 1;
+                }
             }
         }
         let number: f64 =
@@ -630,6 +653,20 @@ mod tests {
     }
 
     #[test]
+    fn numbers_may_have_exponents() {
+        for (text, number, unit) in [
+            ("goodput(a) > 1e3 kbps", 1e3, Some("kbit/s")),
+            ("goodput(a) > 2.5E-1Mbps", 0.25, Some("Mbit/s")),
+            ("goodput(a) > 1e+2", 100.0, None),
+        ] {
+            let Ok(Claim::Compare { right: Expr::Quantity(right), .. }) = Claim::parse(text) else {
+                panic!("{text}");
+            };
+            assert_eq!((right.number, right.unit.map(|unit| unit.name)), (number, unit), "{text}");
+        }
+    }
+
+    #[test]
     fn names_may_have_hyphens_and_minus_still_subtracts() {
         let claim = Claim::parse("rtt_p50(bbr3-linux) - rtt_p50(a.1) < 2ms").unwrap();
         let Claim::Compare { left: Expr::Binary { operator, left, .. }, .. } = claim else {
@@ -704,6 +741,13 @@ mod tests {
     fn mistakes_are_found_where_they_are() {
         for (text, at, words) in [
             ("goodput(cubic)", 14, "comparison"),
+            (
+                "goodput(cubic) == 6 Mbps",
+                15,
+                "'==' is no comparison of claims (allowed: in LOW..HIGH",
+            ),
+            ("2 * abs(goodput(cubic)) > 1", 4, "unknown function 'abs' (allowed: min, max"),
+            ("goodput(cubic) > 1e kbps", 18, "unknown unit 'e'"),
             ("goodput cubic > 1", 8, "not followed by '('"),
             ("goodput(cubic > 1", 14, "'>' stands where ')'"),
             ("goodput(cubic) in 6 Mbps", 24, "upper bound"),

@@ -1,3 +1,4 @@
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -139,7 +140,7 @@ fn checked(claims: &[Claim], plan: &Plan, table: &Table) -> ClaimReport {
 
 fn claim(expression: &str, filter: &[&str]) -> Claim {
     let plan = plan();
-    let names = Names { plan: &plan, is_overridden: &|_| false };
+    let names = Names { plan: &plan, is_overridden: &|_| false, known: None };
     Claim {
         id: "C".into(),
         text: String::new(),
@@ -214,7 +215,7 @@ fn a_claim_may_compare_with_a_closed_form() {
 #[test]
 fn a_closed_form_takes_its_parameters_from_factors() {
     let plan = zipped();
-    let names = Names { plan: &plan, is_overridden: &|_| false };
+    let names = Names { plan: &plan, is_overridden: &|_| false, known: None };
     let text = "rtt_p50(a) >= 0 * model(bbr-queue.rtt, rtt = path.rtt) + model(bbr-queue.rtt, rtt = path.rtt)";
     let expectation = Expectation::parse(text, names).unwrap_or_else(|e| panic!("{}", e.problem));
     let claim = Claim { expect: vec![expectation], ..claim("jain() > 0", &[]) };
@@ -249,7 +250,7 @@ fn what_is_wrong_with_a_closed_form_is_named() {
         ("goodput(a) in model(ware-bbr.goodput, = 2) ± 1 %", "a parameter is missing"),
     ] {
         let plan = plan();
-        let names = Names { plan: &plan, is_overridden: &|_| false };
+        let names = Names { plan: &plan, is_overridden: &|_| false, known: None };
         let error = Expectation::parse(text, names).expect_err(text);
         assert!(error.problem.to_string().contains(problem), "{text}: {}", error.problem);
     }
@@ -329,7 +330,7 @@ fn zipped() -> Plan {
 fn a_value_of_one_factor_chooses_those_that_change_together_with_it() {
     let plan = zipped();
     let check_one = |expression: &str| {
-        let names = Names { plan: &plan, is_overridden: &|_| false };
+        let names = Names { plan: &plan, is_overridden: &|_| false, known: None };
         let expect = vec![Expectation::parse(expression, names).map_err(|e| e.problem).unwrap()];
         let claim = Claim { expect, ..claim("goodput(a) > 0", &[]) };
         checked(&[claim], &plan, &table(&plan)).claims.remove(0).checks
@@ -448,8 +449,50 @@ fn missing_runs_cannot_be_tested() {
     let mut table = table(&plan);
     table.rows.retain(|row| row.run != 1);
     let result = checked(&[claim("goodput(a) > 1 Mbps", &[])], &plan, &table).claims.remove(0);
-    assert_eq!(result.verdict, Verdict::Holds, "the other scenario is whole");
+    let reason = "held in 1 scenario, could not be tested in 1: 1 of 2 runs have no result";
+    assert_eq!((result.verdict, result.reason.as_deref()), (Verdict::Untestable, Some(reason)));
     assert_eq!(result.checks[0].reason.as_deref(), Some("1 of 2 runs have no result"));
+    assert_eq!(result.checks[1].verdict, Verdict::Holds, "the other scenario is whole");
+}
+
+/// In `fifo` no transfer ends.
+#[test]
+fn a_claim_holds_only_if_it_could_be_tested_everywhere() {
+    let plan = plan();
+    let mut table = table(&plan);
+    set(&mut table, "a", "completion_of", 1.0);
+    set(&mut table, "a", "completion_n", 1.0);
+    set(&mut table, "a", "completion_max_ms", 700.0);
+    let number = |metric| table.metrics.iter().position(|own| own == metric).unwrap();
+    let (max, n) = (number("completion_max_ms"), number("completion_n"));
+    for row in table.rows.iter_mut().filter(|row| row.name == "a" && row.scenario == 0) {
+        row.values.set(max, None);
+        row.values.set(n, Some(0.0));
+    }
+    let of = |claim| checked(&[claim], &plan, &table).claims.remove(0);
+    let result = of(claim("completion_max(a) < 10 s", &[]));
+    let reason = "held in 1 scenario, could not be tested in 1: 'completion_max_ms' of 'a' was not \
+                  measured: 0 of 1 samples have a value with seed 1";
+    assert_eq!((result.verdict, result.reason.as_deref()), (Verdict::Untestable, Some(reason)));
+    assert_eq!(result.remark(result.checks.last()), Some(reason));
+    assert_eq!(of(claim("completion_max(a) < 10 s", &["fq"])).verdict, Verdict::Holds);
+    assert_eq!(of(claim("completion_max(a) < 10 ms", &[])).verdict, Verdict::Fails);
+    let mut two = claim("goodput(a) > 0", &["fifo"]);
+    two.expect.extend(claim("completion_max(a) < 10 s", &[]).expect);
+    let reason = of(two).reason.unwrap();
+    assert!(reason.starts_with("1 of 2 bounds held, the others could not"), "{reason}");
+}
+
+#[test]
+fn jains_index_of_zeros_is_said_to_be_undefined() {
+    let plan = plan();
+    let mut table = table(&plan);
+    set(&mut table, "b.1", "goodput_mbps", 0.0);
+    set(&mut table, "b.2", "goodput_mbps", 0.0);
+    let result =
+        checked(&[claim("jain(goodput(b)) >= 0", &["fq"])], &plan, &table).claims.remove(0);
+    let reason = "Jain's index is not defined, as 'goodput_mbps' of all of 'b' is 0 with seed 1";
+    assert_eq!((result.verdict, result.reason.as_deref()), (Verdict::Untestable, Some(reason)));
 }
 
 proptest! {
@@ -466,7 +509,7 @@ proptest! {
         )
     ) {
         let plan = plan();
-        let names = Names { plan: &plan, is_overridden: &|_| false };
+        let names = Names { plan: &plan, is_overridden: &|_| false, known: None };
         if let Ok(expectation) = Expectation::parse(&words.concat(), names) {
             let mut claim = claim("goodput(a) > 0", &[]);
             claim.expect = vec![expectation];
@@ -484,7 +527,7 @@ proptest! {
 #[test]
 fn a_sum_without_end_is_refused_and_overflows_nothing() {
     let plan = plan();
-    let names = Names { plan: &plan, is_overridden: &|_| false };
+    let names = Names { plan: &plan, is_overridden: &|_| false, known: None };
     let text = format!("goodput(a){} > 0", " + goodput(a)".repeat(100_000));
     let error = Expectation::parse(&text, names).unwrap_err();
     assert!(error.problem.to_string().contains("too long (allowed: at most 500 operators)"));
@@ -523,7 +566,7 @@ fn a_phase_has_a_share_of_the_time_and_a_beginning() {
 #[test]
 fn what_has_no_time_is_refused_where_it_stands() {
     let plan = plan();
-    let names = Names { plan: &plan, is_overridden: &|_| false };
+    let names = Names { plan: &plan, is_overridden: &|_| false, known: None };
     for (text, at, words) in [
         ("cwnd(a) during 5..6 > 1", 15, "no time of the run"),
         ("cwnd(a) during 5kB..6kB > 1", 15, "no time of the run"),
@@ -537,5 +580,54 @@ fn what_has_no_time_is_refused_where_it_stands() {
         let error = Expectation::parse(text, names).unwrap_err();
         assert!(error.problem.to_string().contains(words), "{text}: {}", error.problem);
         assert_eq!(error.at, at, "{text}: {}", error.problem);
+    }
+}
+
+#[test]
+fn a_part_of_the_run_has_a_length_and_ends_with_the_run() {
+    let plan = plan();
+    let known = Known { longest_s: 10.0, phases: BTreeMap::new() };
+    let names = Names { plan: &plan, is_overridden: &|_| false, known: Some(&known) };
+    for (text, at, words) in [
+        ("cwnd(a) during 2s..2s > 1", 15, "has no length (allowed: an end after the start"),
+        ("cwnd(a) during 1s..11s > 1", 19, "no run lasts longer than 10s (allowed: a part within"),
+        ("phase_share(a, phase = 'X') during 1s..11s > 1", 39, "no run lasts longer than 10s"),
+    ] {
+        let error = Expectation::parse(text, names).unwrap_err();
+        assert!(error.problem.to_string().contains(words), "{text}: {}", error.problem);
+        assert_eq!(error.at, at, "{text}");
+    }
+    assert!(Expectation::parse("cwnd(a) during 1s..10s > 1", names).is_ok());
+}
+
+#[test]
+fn a_phase_that_no_controller_of_the_flow_has_is_refused() {
+    let plan = plan();
+    let of_a = Some(BTreeSet::from(["DRAIN", "PROBE_BW:UP"]));
+    let phases = BTreeMap::from([("a".to_owned(), of_a), ("b".to_owned(), None)]);
+    let known = Known { longest_s: 10.0, phases };
+    let names = Names { plan: &plan, is_overridden: &|_| false, known: Some(&known) };
+    let error = Expectation::parse("phase_share(a, phase = 'NOPE') < 1 %", names).unwrap_err();
+    let words = "'a' has no phase 'NOPE' (allowed: DRAIN, PROBE_BW:UP)";
+    assert!(error.problem.to_string().contains(words), "{}", error.problem);
+    for text in ["phase_share(a, phase = 'PROBE_BW') < 1 %", "phase_share(b, phase = 'X') < 1 %"] {
+        assert!(Expectation::parse(text, names).is_ok(), "{text}");
+    }
+}
+
+#[test]
+fn what_no_run_can_change_is_known() {
+    let of = |text| claim(text, &[]).expect[0].why_fixed();
+    assert_eq!(of("2 > 1"), Some("has nothing that is measured"));
+    assert_eq!(of("2 in 1..3"), Some("has nothing that is measured"));
+    assert_eq!(of("goodput(a) <= goodput(a)"), Some("compares a metric with itself"));
+    assert_eq!(of("goodput(a) in goodput(a) ± 1 %"), Some("compares a metric with itself"));
+    for text in [
+        "goodput(a) <= goodput(b)",
+        "goodput(a) <= goodput(a, path.queue = 'fq')",
+        "cwnd(a) during 1s..2s <= cwnd(a) during 2s..3s",
+        "goodput(a) > 0",
+    ] {
+        assert_eq!(of(text), None, "{text}");
     }
 }

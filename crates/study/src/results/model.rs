@@ -445,6 +445,16 @@ pub struct ClaimResult {
     pub checks: Vec<Check>,
 }
 
+impl ClaimResult {
+    /// Why it could not be tested, or how many samples a value of it has that lacks some: that of
+    /// `shown` or, if that has them all, of another check.
+    pub fn remark<'a>(&'a self, shown: Option<&'a Check>) -> Option<&'a str> {
+        let of_checks = || shown.into_iter().chain(&self.checks);
+        let reason = || of_checks().find_map(|check| check.reason.as_deref());
+        self.reason.as_deref().or_else(reason)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
