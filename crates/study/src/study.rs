@@ -201,11 +201,9 @@ impl Study {
         let StudyFile { path, overrides, document, spec, factors, scenarios, seeds, text } = file;
         let longest_s =
             noted.scenarios.iter().map(|scenario| scenario.duration_s).fold(0.0, f64::max);
-        let is_shortened = spec.shorten.is_some();
-        let known = Known {
-            longest_s: if is_shortened { f64::INFINITY } else { longest_s },
-            phases: noted.phases.clone(),
-        };
+        // Claims need not fit what the command line made of the study.
+        let is_changed = spec.shorten.is_some() || document.root.node("overridden").is_some();
+        let known = (!is_changed).then(|| Known { longest_s, phases: noted.phases.clone() });
         let mut study = Self {
             title: spec.title.clone(),
             source: spec.source.clone(),
@@ -223,7 +221,7 @@ impl Study {
         };
         let plan = study.plan();
         let is_overridden = |factor| factors.is_overridden(factor);
-        let names = Names { plan: &plan, is_overridden: &is_overridden, known: Some(&known) };
+        let names = Names { plan: &plan, is_overridden: &is_overridden, known: known.as_ref() };
         study.views = views(&spec, &document, names)?;
         study.claims = claims(&spec.claim, &document, names)?;
         for claim in &study.claims {

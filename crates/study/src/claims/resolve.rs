@@ -99,15 +99,14 @@ pub struct Names<'a> {
     /// Whether the command line replaced a factor's values; then the study may name values that are
     /// no longer there.
     pub is_overridden: &'a dyn Fn(usize) -> bool,
-    /// What is known of the runs to come; `None` of results that are there, whose claims were checked.
+    /// What the study says of its runs; `None` if the command line changed it, or if it is a result.
     pub known: Option<&'a Known>,
 }
 
 /// What claims must fit beside the plan.
 #[derive(Clone, Debug)]
 pub struct Known {
-    /// The longest that a run lasts as the study says, in seconds; infinite if the command line
-    /// shortens runs.
+    /// The longest that a run lasts, in seconds.
     pub longest_s: f64,
     /// Phases that the controllers of a flow or a group can be in, by its name; `None` if one does not say.
     pub phases: BTreeMap<String, Option<BTreeSet<&'static str>>>,

@@ -145,3 +145,55 @@ proptest! {
         }
     }
 }
+
+fn expecting(expectation: &str) -> String {
+    format!("[[claim]]\nid = \"c\"\ntext = \"t\"\nexpect = \"{expectation}\"\n")
+}
+
+#[test]
+fn a_part_of_the_run_that_the_command_line_cuts_off_is_noted() {
+    let claim = expecting("cwnd(a) during 2s..12s > 1");
+    assert_eq!(study(&claim).notices(), []);
+    let note = "claim 'c': 'cwnd(a) during 2s..12s > 1' is cut at 8s, where the longest run ends";
+    let shorten = Overrides { shorten: Some(Span::from_secs(8)), ..Overrides::default() };
+    let set = Overrides {
+        set: vec!["duration=8s".into(), "flow.a.stop=5s".into()],
+        ..Overrides::default()
+    };
+    for overrides in [shorten, set] {
+        let cut = read(&claim, &overrides).unwrap();
+        assert_eq!(cut.notices().last(), Some(&(note, 1)));
+        // As results keep it.
+        let again = Study::parse("again", cut.text(), Path::new(""), &Overrides::default());
+        assert_eq!(again.unwrap().notices().last(), Some(&(note, 1)));
+    }
+    let error = read(&expecting("cwnd(a) during 2s..22s > 1"), &Overrides::default()).unwrap_err();
+    assert!(error.contains("no run lasts longer than 20s"), "{error}");
+}
+
+#[test]
+fn a_claim_names_phases_that_the_flows_controllers_have() {
+    let of = |cca: &str, phase: &str, overrides: &Overrides| {
+        let claim = expecting(&format!("phase_share(a, phase = '{phase}') < 50 %"));
+        read(&format!("[factors]\n\"flow.a.cca\" = [{cca}]\n{claim}"), overrides)
+    };
+    let none = Overrides::default();
+    assert!(of("'bbr'", "PROBE_BW", &none).is_ok());
+    assert!(of("'reno', 'bbr'", "DRAIN", &none).is_ok(), "one of them has it");
+    let error = of("'bbr'", "NOPE", &none).unwrap_err();
+    assert!(error.contains("'a' has no phase 'NOPE' (allowed: "), "{error}");
+    assert!(error.contains("DRAIN"), "{error}");
+    let set = Overrides { set: vec!["flow.a.cca=reno".into()], ..none };
+    assert!(of("'bbr'", "DRAIN", &set).is_ok(), "the command line took it away");
+}
+
+#[test]
+fn claims_that_no_run_can_change_are_noted() {
+    let notices = |text: &str| study(&expecting(text)).notices().len();
+    assert_eq!(notices("goodput(a) > 1 Mbps"), 0);
+    assert_eq!(notices("2 > 1"), 1);
+    let same = study(&expecting("goodput(a) >= goodput(a)"));
+    let note =
+        "claim 'c': 'goodput(a) >= goodput(a)' compares a metric with itself, so no run changes it";
+    assert_eq!(same.notices(), [(note, 1)]);
+}
