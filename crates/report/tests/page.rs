@@ -144,6 +144,30 @@ fn a_claim_that_fails_shows_by_how_much() {
     assert!(text.contains("3 claims: 1 held, 1 not held, 1 can't be tested"));
 }
 
+/// A claim that one scenario leaves open, and one whose value lacks samples.
+#[test]
+fn a_claim_says_what_it_lacks() {
+    let mut results = specimen::results();
+    let claims = &mut results.claims.as_mut().expect("the specimen has claims").claims;
+    let held = claims.iter().position(|claim| claim.verdict == Verdict::Holds).unwrap();
+    let note = "'ping_max_ms' of 'p' is of 60 of 606 samples, the others have no value";
+    claims[held].checks[0].reason = Some(note.into());
+    let lacking = claims[held].checks[0].clone();
+    let open = claims.iter_mut().find(|claim| claim.verdict == Verdict::Untestable).unwrap();
+    open.reason = Some("held in 1 scenario, could not be tested in 1: nothing ended".into());
+    open.checks = vec![
+        Check { reason: None, ..lacking.clone() },
+        Check { verdict: Verdict::Untestable, value: None, bound: None, miss: None, ..lacking },
+    ];
+    let page = page(&results);
+    let sentence = "<p>Held in 1 scenario, could not be tested in 1: nothing ended.</p>";
+    assert!(page.contains(sentence));
+    let sentences = page.split("<div class=\"measured\"><p>").skip(1);
+    let sentences = sentences.filter_map(|rest| rest.split("</p>").next());
+    let lacks = sentences.filter(|sentence| sentence.contains("is of 60 of 606 samples")).count();
+    assert_eq!(lacks, 1);
+}
+
 #[test]
 fn every_run_gives_the_command_that_repeats_it() {
     let results = specimen::results();

@@ -44,6 +44,51 @@ fn a_claim_that_fails_ends_with_1() {
     assert!(scratch.path("out/report.html").exists());
 }
 
+/// Of two transfers one does not end; of the pings some find no way.
+#[test]
+fn a_claim_that_is_open_in_some_scenarios_does_not_hold_and_rows_say_what_they_lack() {
+    let scratch = Scratch::new();
+    let claim = |id: &str, expect: &str| {
+        format!("[[claim]]\nid = \"{id}\"\ntext = \"t\"\nexpect = \"{expect}\"\n")
+    };
+    let study = r#"
+schema = 1
+title = "t"
+[scenario]
+duration = "4s"
+path = { rate = "10Mbps", rtt = "20ms", queue = "pfifo limit 100", loss = "steps 0% 2s 100% 100s" }
+[[scenario.flow]]
+name = "t"
+app = "bulk"
+[[scenario.flow]]
+name = "p"
+app = "ping"
+[factors]
+"flow.t.bytes" = ["100kB", "1GB"]
+"#;
+    let claims = [
+        claim("all", "completion_max(t) < 10 s"),
+        claim("ping", "ping_max(p) < 2 s"),
+        claim("same", "goodput(t) <= goodput(t)"),
+    ];
+    scratch.write("study.toml", &format!("{study}{}", claims.concat()));
+    let ended = scratch.must(&["run", "study.toml", "--out", "out"]);
+    let row = |mark: &str, id: &str| {
+        let start = format!("{mark}{id}");
+        let rows = ended.stdout.lines();
+        let mut found = rows.filter(|row| row.replace(' ', "").starts_with(&start));
+        found.next().unwrap_or_else(|| panic!("no {start}: {}", ended.stdout))
+    };
+    let all = row("?open", "all");
+    assert!(all.contains("1/2"), "{all}");
+    assert!(all.contains("held in 1 scenario, could not be tested in 1: 'completion_max"), "{all}");
+    assert!(all.contains("0 of 1 samples"), "{all}");
+    let ping = row("✓held", "ping");
+    assert!(ping.contains("samples, the others have no value"), "{ping}");
+    let note = "note: claim 'same': 'goodput(t) <= goodput(t)' compares a metric with itself";
+    assert!(ended.stderr.contains(note), "{}", ended.stderr);
+}
+
 #[test]
 fn a_dry_run_writes_nothing() {
     let scratch = Scratch::new();
