@@ -642,6 +642,53 @@ fn findings(results: &Results) -> String {
     findings.split("</ul>").next().unwrap().to_owned()
 }
 
+/// The answer where the round-trip time of `cubic` is this, by scenario and by the place of the seed
+/// among five.
+fn findings_of(value: impl Fn(u32, u32) -> f64) -> String {
+    let mut results = specimen::results();
+    results.plan.views = vec![view("rtt", ViewKind::Bars, "rtt_p95_ms", &["cubic"])];
+    let column = results.table.metrics.iter().position(|one| one == "rtt_p95_ms").unwrap();
+    for row in results.table.rows.iter_mut().filter(|row| row.name == "cubic") {
+        row.values.set(column, Some(value(row.scenario, row.run % 5)));
+    }
+    let text = findings(&results);
+    let sentence = text.split("<li>").find(|one| one.starts_with("RTT, 95th")).unwrap();
+    sentence.to_owned()
+}
+
+#[test]
+fn one_noisy_scenario_hides_no_difference() {
+    let spread = |seed: u32| f64::from(seed) - 2.0;
+    let text = findings_of(|scenario, seed| match scenario {
+        0 => 35.0 + 0.1 * spread(seed),
+        11 => 94.0 + 80.0 * spread(seed),
+        _ => 55.0 + 0.1 * spread(seed),
+    });
+    assert!(text.contains("is lowest with <a href=\"#s-0\">"), "{text}");
+    assert!(text.contains("highest with 10 of 12 scenarios alike"), "{text}");
+    assert!(text.contains("#s-11") && text.contains("is too uncertain to rank."), "{text}");
+    assert!(!text.contains("decides"), "a mean that nobody knows decides nothing: {text}");
+    // Half the width of one interval is 0.9, and of intervals that all hold at once 2.
+    let text = findings_of(|scenario, seed| {
+        let mean = if scenario == 0 { 10.0 } else { 12.0 };
+        mean + 0.4585 * spread(seed)
+    });
+    assert!(text.contains("among 12 scenarios chance alone can bring about as much"), "{text}");
+    let text = findings_of(|scenario, seed| f64::from(scenario) + 100.0 * spread(seed));
+    assert!(text.contains("no more than chance explains"), "{text}");
+}
+
+#[test]
+fn scenarios_that_tie_are_no_winner() {
+    // Scenarios are queues times three round-trip times.
+    let text = findings_of(|scenario, _| [10.0, 20.0, 40.0][scenario as usize % 3]);
+    assert_eq!(text.matches("all 4 scenarios with rtt").count(), 2, "{text}");
+    assert!(!text.contains("href"), "no scenario is named: {text}");
+    let text = findings_of(|scenario, _| if [1, 5].contains(&scenario) { 10.0 } else { 40.0 });
+    assert!(text.contains("#s-1\"") && text.contains("#s-5\""), "{text}");
+    assert!(text.contains("10 of 12 scenarios alike (<b>40 ms"), "{text}");
+}
+
 #[test]
 fn the_answer_says_which_factor_decides() {
     let mut results = specimen::results();

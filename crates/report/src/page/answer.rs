@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
+use sojourn_metrics::stats;
 use sojourn_study::results::{Check, ClaimResult, Kind, Verdict, ViewKind};
 
 use super::columns::resolve;
-use crate::data::{Data, Mean, Subject};
+use crate::data::{CONFIDENCE, Data, Mean, Subject};
 use crate::markup::{Esc, linked};
 use crate::names::{self, capital};
 use crate::number::{estimate, number, percent, shown_with_unit};
@@ -461,7 +462,7 @@ struct Finding {
     differs: bool,
     metric: String,
     /// The scenarios where it is lowest and highest.
-    between: Option<(usize, usize)>,
+    between: Option<(Vec<usize>, Vec<usize>)>,
     /// Others of which the same is true.
     also: Vec<String>,
 }
@@ -492,7 +493,7 @@ fn listed(names: &[String]) -> String {
 
 /// `Goodput of bbr is lowest with fq_codel (4.62 Mbit/s) and highest with pfifo (6 Mbit/s).`
 fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> {
-    let found = |sentence: String, differs: bool, between: Option<(usize, usize)>| {
+    let found = |sentence: String, differs: bool, between: Option<(Vec<usize>, Vec<usize>)>| {
         Some(Finding { sentence, differs, metric: metric.to_owned(), between, also: Vec::new() })
     };
     let alike = |sentence: String| found(sentence, false, None);
@@ -524,7 +525,10 @@ fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> 
     let at =
         |scenario: usize| format!("<a{}>{}</a>", data.link(scenario), Esc(&data.label(scenario)));
     if !beyond.is_empty() {
-        let (low, least) = &means[0];
+        let least = &means[0].1;
+        let is_low = |mean: &Mean| are_same(mean.mean * factor, least.mean * factor);
+        let low: Vec<usize> =
+            means.iter().filter(|(_, mean)| is_low(mean)).map(|(scenario, _)| *scenario).collect();
         let places: Vec<String> = beyond.iter().take(3).map(|scenario| at(*scenario)).collect();
         let more = match beyond.len() {
             n if n > 3 => format!(" and {} scenarios more", n - 3),
@@ -532,44 +536,178 @@ fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> 
         };
         let sentence = format!(
             "{what} is lowest with {} (<b>{}</b>); not every run reaches it with {}{more}.",
-            at(*low),
+            together(data, &low, data.plan.scenarios.len()),
             with_unit(least),
             places.join(", ")
         );
         return found(sentence, true, None);
     }
-    let [(low, least), .., (high, most)] = &means[..] else {
+    let [(_, least), .., (_, most)] = &means[..] else {
         return alike(format!("{what}: <b>{}</b>.", with_unit(&means[0].1)));
     };
-    let halves = least.half_width.unwrap_or(0.0) + most.half_width.unwrap_or(0.0);
-    let same = number(least.mean * factor) == number(most.mean * factor)
-        || most.mean - least.mean <= SAME * most.mean.abs();
-    if same {
+    let is_same = |a: &Mean, b: &Mean| are_same(a.mean * factor, b.mean * factor);
+    if is_same(least, most) {
         return alike(format!("{what} is the same everywhere: <b>{}</b>.", with_unit(most)));
     }
-    if most.mean - least.mean <= halves {
-        return alike(format!(
-            "{what} differs by no more than chance explains: <b>{}</b> to <b>{}</b>.",
-            with_unit(least),
-            with_unit(most)
-        ));
-    }
-    let times = most.mean / least.mean;
+    let sure = Ranking::of(&means, is_same, |(scenario, _)| {
+        simultaneous(data, *scenario, subject, metric, means.len())
+    });
+    let Some(ranking) = sure else {
+        let shown = Ranking::of(&means, is_same, |(_, mean)| mean.half_width.unwrap_or(0.0));
+        return alike(match shown {
+            Some(Ranking { lowest, highest, .. }) => format!(
+                "{what} may differ, as between {} (<b>{}</b>) and {} (<b>{}</b>), but among {} \
+                 scenarios chance alone can bring about as much: more seeds would tell.",
+                at(means[lowest].0),
+                with_unit(&means[lowest].1),
+                at(means[highest].0),
+                with_unit(&means[highest].1),
+                means.len()
+            ),
+            None => format!(
+                "{what} differs by no more than chance explains: <b>{}</b> to <b>{}</b>.",
+                with_unit(least),
+                with_unit(most)
+            ),
+        });
+    };
+    let scenarios =
+        |group: &[usize]| -> Vec<usize> { group.iter().map(|one| means[*one].0).collect() };
+    let values = |group: &[usize]| {
+        let (first, last) = (&means[group[0]].1, &means[group[group.len() - 1]].1);
+        match (with_unit(first), with_unit(last)) {
+            (first, last) if first == last => format!("<b>{first}</b>"),
+            (first, last) => format!("<b>{first}</b> to <b>{last}</b>"),
+        }
+    };
+    let times = means[ranking.highest].1.mean / means[ranking.lowest].1.mean;
     let times = match times {
         // A ratio to a value near zero tells nothing.
         times if times >= 100.0 => String::new(),
         times if times >= 1.5 => format!(", {} times as much", number(times)),
         _ => String::new(),
     };
-    let sentence = format!(
-        "{what} is lowest with {} (<b>{}</b>) and highest with {} (<b>{}</b>{times}){}.",
-        at(*low),
-        with_unit(least),
-        at(*high),
-        with_unit(most),
-        decided_by(data, &means).unwrap_or_default()
+    let (low, high) = (scenarios(&ranking.low), scenarios(&ranking.high));
+    let mut sentence = format!(
+        "{what} is lowest with {} ({}) and highest with {} ({}{times})",
+        together(data, &low, means.len()),
+        values(&ranking.low),
+        together(data, &high, means.len()),
+        values(&ranking.high),
     );
-    found(sentence, true, Some((*low, *high)))
+    match &ranking.unsure[..] {
+        [] => sentence += &decided_by(data, &means).unwrap_or_default(),
+        [one] => {
+            let (scenario, mean) = &means[*one];
+            let _ = write!(
+                sentence,
+                "; {} (<b>{}</b>) is too uncertain to rank",
+                at(*scenario),
+                with_unit(mean)
+            );
+        }
+        several => {
+            let _ = write!(
+                sentence,
+                "; {} ({}) are too uncertain to rank",
+                together(data, &scenarios(several), means.len()),
+                values(several)
+            );
+        }
+    }
+    found(sentence + ".", true, Some((low, high)))
+}
+
+/// Which scenarios are surely lowest and highest: positions in a list that rises by the mean.
+struct Ranking {
+    /// The scenario of the lowest upper bound, and the one of the highest lower bound.
+    lowest: usize,
+    highest: usize,
+    /// Those that do not surely differ from it, but from the other; it is among them.
+    low: Vec<usize>,
+    high: Vec<usize>,
+    /// Those that differ surely from neither.
+    unsure: Vec<usize>,
+}
+
+impl Ranking {
+    /// `None` if no scenario surely differs from another: two do where their intervals lie apart
+    /// and they do not count as the same.
+    fn of(
+        means: &[(usize, Mean)],
+        is_same: impl Fn(&Mean, &Mean) -> bool,
+        half: impl Fn(&(usize, Mean)) -> f64,
+    ) -> Option<Self> {
+        let bounds: Vec<(f64, f64)> = means
+            .iter()
+            .map(|one| {
+                let half = half(one);
+                (one.1.mean - half, one.1.mean + half)
+            })
+            .collect();
+        let all = 0..means.len();
+        let lowest = all.clone().min_by(|a, b| bounds[*a].1.total_cmp(&bounds[*b].1))?;
+        let highest = all.clone().max_by(|a, b| bounds[*a].0.total_cmp(&bounds[*b].0))?;
+        let is_below =
+            |a: usize, b: usize| bounds[a].1 < bounds[b].0 && !is_same(&means[a].1, &means[b].1);
+        if !is_below(lowest, highest) {
+            return None;
+        }
+        let those = |above: bool, below: bool| -> Vec<usize> {
+            let is_it =
+                |one: &usize| is_below(lowest, *one) == above && is_below(*one, highest) == below;
+            all.clone().filter(is_it).collect()
+        };
+        let (low, high, unsure) = (those(false, true), those(true, false), those(false, false));
+        Some(Self { lowest, highest, low, high, unsure })
+    }
+}
+
+/// Half the width of an interval so wide that those of all `scenarios` hold at once with the usual
+/// confidence (Bonferroni); 0 where nothing tells it, as with one run.
+fn simultaneous(
+    data: &Data<'_>,
+    scenario: usize,
+    subject: &Subject,
+    metric: &str,
+    scenarios: usize,
+) -> f64 {
+    let points = data.points(scenario, subject, metric);
+    let values: Vec<f64> = points.iter().map(|point| point.value).collect();
+    let confidence = 1.0 - (1.0 - CONFIDENCE) / scenarios as f64;
+    stats::mean_interval(&values, confidence).map_or(0.0, |interval| interval.half_width())
+}
+
+/// Several scenarios: by the one value that they alone have, by their names if they are few, or how
+/// many they are.
+fn together(data: &Data<'_>, group: &[usize], all: usize) -> String {
+    let at = |scenario: &usize| {
+        format!("<a{}>{}</a>", data.link(*scenario), Esc(&data.label(*scenario)))
+    };
+    if let [one] = group {
+        return at(one);
+    }
+    let scenarios = 0..data.plan.scenarios.len();
+    let shared = data.varying.iter().find(|factor| {
+        let value = data.value(group[0], **factor);
+        scenarios.clone().all(|one| (data.value(one, **factor) == value) == group.contains(&one))
+    });
+    if let Some(factor) = shared {
+        let value = data.named(*factor, data.value(group[0], *factor));
+        return format!("all {} scenarios with {} alike", group.len(), Esc(&value));
+    }
+    match group.len() {
+        n if n > MOST_NAMED => format!("{n} of {all} scenarios alike"),
+        _ => listed(&group.iter().map(at).collect::<Vec<_>>()) + " alike",
+    }
+}
+
+/// More scenarios than this are counted, not named.
+const MOST_NAMED: usize = 3;
+
+/// Whether two values count as equal: within [`SAME`], or printed alike.
+fn are_same(a: f64, b: f64) -> bool {
+    number(a) == number(b) || (a - b).abs() <= SAME * a.abs().max(b.abs())
 }
 
 /// `; case decides 97 % of it`: the factors that alone explain most of how the scenarios' means
