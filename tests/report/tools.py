@@ -139,7 +139,7 @@ def _():
         ["flent", "-i", str(pages / "run.flent.gz"), "-f", "summary"],
         capture_output=True, text=True, check=True,
     ).stdout
-    assert "TCP upload sum" in table and "Ping (ms) ICMP" in table, table
+    assert "TCP download sum" in table and "Ping (ms) ICMP" in table, table
     return "totals, ping_cdf, summary"
 
 

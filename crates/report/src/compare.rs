@@ -9,11 +9,12 @@
 //! below 0.0001 for the first of five hundred numbers. With five seeds it would miss most real
 //! changes, and a real change affects many numbers at once.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use sojourn_metrics::stats;
 use sojourn_study::metrics::more_is_better;
-use sojourn_study::results::{Kind, Results};
+use sojourn_study::results::{Kind, Plan, Results};
 
 use crate::data::{Counted, Data, Point, Subject};
 use crate::markup::{Esc, plain_text};
@@ -197,6 +198,29 @@ pub fn compare(before: &Results, after: &Results) -> Comparison {
         .changes
         .sort_by(|a, b| a.judgement.cmp(&b.judgement).then(size(b).total_cmp(&size(a))));
     comparison
+}
+
+/// Why two folders cannot be compared: nothing tells that their scenarios are the same world. A study
+/// of another title counts as another study, and scenarios of two studies are paired only where both
+/// vary the same factors and have a flow of the same name.
+pub fn unrelated(before: &Results, after: &Results) -> Option<String> {
+    let (old, new) = (&before.plan, &after.plan);
+    if old.title == new.title {
+        return None;
+    }
+    let factors = |plan: &Plan| -> BTreeSet<String> {
+        plan.factors.iter().map(|factor| factor.name.clone()).collect()
+    };
+    let groups = |plan: &Plan| -> BTreeSet<String> {
+        let flows = plan.scenarios.iter().flat_map(|scenario| scenario.flows.iter());
+        flows.map(|flow| flow.group.clone()).collect()
+    };
+    let what = match (factors(old) == factors(new), groups(old).is_disjoint(&groups(new))) {
+        (_, true) => "have no flow of the same name",
+        (false, false) => "don't vary the same factors",
+        (true, false) => return None,
+    };
+    Some(format!("these are two studies, '{}' and '{}', and {what}", old.title, new.title))
 }
 
 /// Whether all factors of the same name have the same value, and no second scenario fits.

@@ -54,7 +54,10 @@ impl Counted {
             true => {
                 // Some are missing, so 100 % would be wrong.
                 let tenths = (known as f64 * 1000.0 / of as f64).round().min(999.0);
-                Some(format!("{:.1} %", tenths / 10.0))
+                match known > 0 && tenths < 1.0 {
+                    true => Some("<0.1 %".to_owned()),
+                    false => Some(format!("{:.1} %", tenths / 10.0)),
+                }
             }
         }
     }

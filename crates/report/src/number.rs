@@ -69,9 +69,12 @@ const LEAST_PERCENT: f64 = 0.01;
 /// A value that stands beside others in a table or figure: like [`number`], but a tiny percentage is
 /// `<0.01`.
 pub(crate) fn shown(value: f64, unit: &str) -> String {
-    match unit == PERCENT && value != 0.0 && value.abs() < LEAST_PERCENT {
-        true => format!("<{LEAST_PERCENT}"),
-        false => number(value),
+    match value {
+        _ if unit != PERCENT => number(value),
+        _ if value != 0.0 && value.abs() < LEAST_PERCENT => format!("<{LEAST_PERCENT}"),
+        // Not all of them, though three digits would say so.
+        _ if value < 100.0 && number(value) == "100" => nearly_all(value),
+        _ => number(value),
     }
 }
 
@@ -102,7 +105,20 @@ pub(crate) fn percent(share: f64) -> String {
     }
     let value = share * 100.0;
     let digits = if value.abs() < 10.0 { 1 } else { 0 };
-    format!("{value:.digits$} %")
+    match format!("{value:.digits$}") {
+        text if text == "100" && value < 100.0 => format!("{} %", nearly_all(value)),
+        text if value > 0.0 && text == "0.0" => "<0.1 %".to_owned(),
+        text => format!("{text} %"),
+    }
+}
+
+/// A percentage below 100 that would be rounded to it.
+fn nearly_all(value: f64) -> String {
+    let hundredths = (value * 100.0).floor() / 100.0;
+    match hundredths < value && hundredths >= 99.99 {
+        true => ">99.99".to_owned(),
+        false => trimmed(format!("{hundredths:.2}")),
+    }
 }
 
 fn grouped(value: f64) -> String {
@@ -177,6 +193,17 @@ mod tests {
         assert_eq!(shown(0.0, "%"), "0");
         assert_eq!(shown(0.0123, "%"), "0.0123");
         assert_eq!(shown(6.08e-5, "ms"), "6.08e-5");
+        for (value, text) in [
+            (100.0, "100"),
+            (99.9999, ">99.99"),
+            (99.99, "99.99"),
+            (99.97, "99.97"),
+            (99.5, "99.5"),
+        ] {
+            assert_eq!(shown(value, "%"), text);
+        }
+        assert_eq!((percent(0.9999), percent(1.0)), ("99.99 %".into(), "100 %".into()));
+        assert_eq!((percent(1e-5), percent(0.0)), ("<0.1 %".into(), "0.0 %".into()));
         assert_eq!(shown_with_unit(6.08e-5, Some(1e-5), "%"), "<0.01 %");
         assert_eq!(shown_with_unit(0.0, None, "%"), "0 %");
         assert_eq!(shown_with_unit(12.3456, Some(0.456), "%"), "12.3 ± 0.5 %");

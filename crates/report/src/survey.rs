@@ -400,6 +400,7 @@ mod tests {
             app: app.into(),
             cca: None,
             base_rtt_ms: 20.0,
+            is_up: false,
         };
         let flows: Arc<[PlannedFlow]> =
             [flow("a", "a", APPS[app]), flow("b.1", "b", "bulk"), flow("b.2", "b", "bulk")].into();

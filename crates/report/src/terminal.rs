@@ -388,7 +388,7 @@ mod tests {
             miss: Some(Miss { by: 6.1e-4, unit: "%".into(), share: Some(1.2e-5) }),
             room: None,
         };
-        let line = "utilisation(queue) <= 50 %: 50 %, off by <0.01 % (0.0 %)";
+        let line = "utilisation(queue) <= 50 %: 50 %, off by <0.01 % (<0.1 %)";
         assert_eq!(check_line(&check), line);
     }
 

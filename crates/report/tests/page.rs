@@ -320,6 +320,38 @@ fn a_run_is_exported_to_csv_and_iperf3() {
 }
 
 #[test]
+fn flent_reads_downloads_and_uploads_under_their_names() {
+    let mut results = specimen::results();
+    let exported = |results: &Results| -> serde_json::Value {
+        let bytes = export::flent(results, 0, &specimen::series(0).unwrap());
+        serde_json::from_reader(flate2::read::GzDecoder::new(&bytes[..])).unwrap()
+    };
+    let names = |value: &serde_json::Value| -> Vec<String> {
+        let results = value["results"].as_object().unwrap();
+        let mut names: Vec<String> =
+            results.keys().filter(|name| !name.starts_with("Queue")).cloned().collect();
+        names.sort();
+        names
+    };
+    let value = exported(&results);
+    assert_eq!(value["metadata"]["NAME"], "tcp_ndown");
+    assert_eq!(value["metadata"]["TEST_PARAMETERS"]["download_streams"], "2");
+    let down = ["TCP download avg", "TCP download sum", "TCP download::1", "TCP download::2"];
+    assert_eq!(names(&value), [&["Ping (ms) ICMP"], &down[..]].concat());
+    flows(&mut results.plan).filter(|flow| flow.name == "bbr3").for_each(|flow| flow.is_up = true);
+    let value = exported(&results);
+    assert_eq!(value["metadata"]["NAME"], "rrul_be_nflows");
+    let (sum, one) = (&value["results"]["TCP upload sum"], &value["results"]["TCP upload::1"]);
+    assert_eq!(sum, one, "a sum holds one direction");
+    flows(&mut results.plan).filter(|flow| flow.name == "bbr3").for_each(|flow| {
+        flow.app = "requests".into();
+    });
+    let value = exported(&results);
+    assert!(names(&value).contains(&"Flow bbr3 goodput".to_owned()), "{:?}", names(&value));
+    assert!(!names(&value).contains(&"TCP upload sum".to_owned()), "{:?}", names(&value));
+}
+
+#[test]
 fn the_terminal_has_the_same_tables() {
     let results = specimen::results();
     let metrics = terminal::metrics(&results);
@@ -648,11 +680,17 @@ fn findings_of(value: impl Fn(u32, u32) -> f64) -> String {
     let mut results = specimen::results();
     results.plan.views = vec![view("rtt", ViewKind::Bars, "rtt_p95_ms", &["cubic"])];
     let column = results.table.metrics.iter().position(|one| one == "rtt_p95_ms").unwrap();
-    for row in results.table.rows.iter_mut().filter(|row| row.name == "cubic") {
-        row.values.set(column, Some(value(row.scenario, row.run % 5)));
+    // Nothing else has a value, so there is one sentence.
+    let metrics = results.table.metrics.len();
+    for row in &mut results.table.rows {
+        (0..metrics).for_each(|metric| row.values.set(metric, None));
+        if row.name == "cubic" {
+            row.values.set(column, Some(value(row.scenario, row.run % 5)));
+        }
     }
     let text = findings(&results);
-    let sentence = text.split("<li>").find(|one| one.starts_with("RTT, 95th")).unwrap();
+    let sentence =
+        text.split("<li>").find(|one| one.starts_with("RTT, 95th percentile of cubic")).unwrap();
     sentence.to_owned()
 }
 

@@ -1,6 +1,7 @@
 //! `sojourn compare`: what became worse from one result folder to another.
 
 use serde_json::json;
+use sojourn_core::SpecError;
 use sojourn_report::compare::{self, Change};
 
 use super::open;
@@ -11,6 +12,10 @@ use crate::table::Records;
 
 pub(super) fn compare(args: &CompareArgs, output: Output) -> Result<Outcome, Failure> {
     let (before, after) = (open(&args.before, output)?, open(&args.after, output)?);
+    if let Some(why) = compare::unrelated(&before, &after) {
+        let why = SpecError::new(why);
+        return Err(Failure::input(why.allow(["two folders of one study, or of studies alike"])));
+    }
     let comparison = compare::compare(&before, &after);
     if comparison.paired == 0 && comparison.by_samples == 0 {
         return Err(Failure::Input(format!(

@@ -61,6 +61,76 @@ fn folders_without_a_seed_in_common_are_compared_as_two_samples() {
 }
 
 #[test]
+fn folders_of_two_studies_are_refused_unless_they_are_alike() {
+    let scratch = Scratch::new();
+    scratch.must(&["run", "study.toml", "--out", "one"]);
+    let other = scratch.read("study.toml");
+    let title = other.lines().find(|line| line.starts_with("title")).expect("a title");
+    let other = other.replace(title, "title = \"another\"");
+    scratch.write("other.toml", &other);
+    scratch.must(&["run", "other.toml", "--out", "alike"]);
+    scratch.must(&["compare", "one", "alike"]);
+    scratch.write(
+        "other.toml",
+        &format!("{other}\n").replace("[factors]", "[factors]\nduration = [\"2s\"]"),
+    );
+    scratch.must(&["run", "other.toml", "--out", "varied"]);
+    let ended = scratch.sojourn(&["compare", "one", "varied"]);
+    assert_eq!(ended.code, Some(2), "{}", ended.stdout);
+    assert!(ended.stderr.contains("don't vary the same factors"), "{}", ended.stderr);
+    scratch.write("alone.toml", UP_AND_DOWN);
+    scratch.must(&["run", "alone.toml", "--out", "alone"]);
+    let ended = scratch.sojourn(&["compare", "one", "alone"]);
+    assert_eq!(ended.code, Some(2), "{}", ended.stdout);
+    assert!(ended.stderr.contains("no flow of the same name"), "{}", ended.stderr);
+}
+
+/// A flow each way, and requests.
+const UP_AND_DOWN: &str = r#"
+schema = 1
+title = "up and down"
+[scenario]
+duration = "2s"
+path = { rate = "10Mbps", reverse_rate = "2Mbps", rtt = "20ms", queue = "fq_codel" }
+[[scenario.flow]]
+name = "fetch"
+app = "bulk"
+[[scenario.flow]]
+name = "push"
+app = "bulk"
+direction = "up"
+[[scenario.flow]]
+name = "page"
+app = "requests"
+bytes = "100kB"
+requests = 5
+"#;
+
+#[test]
+fn other_tools_see_directions_from_the_client() {
+    let scratch = Scratch::new();
+    scratch.write("alone.toml", UP_AND_DOWN);
+    scratch.must(&["run", "alone.toml", "--out", "out"]);
+    let json = scratch.must(&["export", "out", "--format", "iperf3-json"]).json();
+    let end = &json["end"];
+    let streams = end["streams"].as_array().expect("streams");
+    let bytes = |at: usize| streams[at]["receiver"]["bytes"].as_u64().expect("a whole number");
+    assert_eq!(end["sum_sent"]["bytes"].as_u64(), Some(bytes(1)), "{end}");
+    let received = &end["sum_received_bidir_reverse"];
+    assert_eq!(received["bytes"].as_u64(), Some(bytes(0) + bytes(2)), "{end}");
+    assert_eq!((&received["sender"], received.get("retransmits")), (&false.into(), None), "{end}");
+    assert!(end["sum_sent"]["retransmits"].is_u64(), "{end}");
+    assert_eq!(json["start"]["test_start"]["bidir"], 1);
+    assert!(json["intervals"][0]["sum_bidir_reverse"]["bytes"].is_u64(), "{}", json["intervals"]);
+    assert!(!json.to_string().contains("-0.0"));
+
+    scratch.must(&["run", "study.toml", "--out", "down"]);
+    let json = scratch.must(&["export", "down", "1", "--format", "iperf3-json"]).json();
+    assert_eq!(json["start"]["test_start"]["reverse"], 1);
+    assert!(json["end"].get("sum_sent_bidir_reverse").is_none(), "{}", json["end"]);
+}
+
+#[test]
 fn every_run_is_a_row_and_every_step_of_one_run() {
     let scratch = Scratch::new();
     scratch.must(&["run", "study.toml", "--out", "out"]);

@@ -69,6 +69,7 @@ pub(super) fn build(
                 app: flow.app.text().to_owned(),
                 cca: cca.clone(),
                 base_rtt_ms: base_rtt.as_millis_f64(),
+                is_up: matches!(flow.direction, Some(Direction::Up)),
             });
             flows.push(Flow { name, ..template.clone() });
         }

@@ -1,5 +1,5 @@
 //! A run as a flent data file, format version 4 (doc/data-format.rst of flent), which flent's own
-//! plots open: `ping`, `tcp_download` and others read series of these names.
+//! plots open: `ping`, `tcp_ndown` and others read series of these names.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -12,10 +12,14 @@ use sojourn_study::results::{Kind, Results, Series};
 /// The beginning of every run in seconds since 1970, because a run has no date: 2000-01-01.
 const EPOCH: f64 = 946_684_800.0;
 
+/// As flent calls the directions of data, seen from the client.
+const WAYS: [&str; 2] = ["download", "upload"];
+
 /// Gzipped JSON for `NAME.flent.gz`; empty if the results have no such run.
 ///
-/// Flows over TCP become `TCP upload::N` in Mbit/s, pings `Ping (ms) ICMP`, queues `Queue …`. Steps
-/// without a value are `null`, and raw values hold only what was measured.
+/// Bulk flows become `TCP download::N` or `TCP upload::N` in Mbit/s, each way with its sum and average;
+/// others over TCP, which flent has no such test for, `Flow …`; pings `Ping (ms) ICMP`, queues
+/// `Queue …`. Steps without a value are `null`, and raw values hold only what was measured.
 pub fn flent(results: &Results, run: u32, series: &[Series]) -> Vec<u8> {
     let Some(value) = data(results, run, series) else {
         return Vec::new();
@@ -64,16 +68,23 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
         results_of.insert(name.clone(), Value::Array(column));
         raw.insert(name, Value::Array(raw_values));
     };
-    let mut uploads: Vec<(&[f64], &[Option<f64>])> = Vec::new();
+    // Downloads, then uploads.
+    let mut streams: [Vec<&[Option<f64>]>; 2] = [Vec::new(), Vec::new()];
     let mut pings = 0;
     for one in series {
         let flow = scenario.flows.iter().find(|flow| flow.name == one.name);
         match one.kind {
             Kind::Flow if flow.is_some_and(|flow| flow.cca.is_some()) => {
-                if let Some(values) = one.column("goodput_mbps") {
-                    let name = format!("TCP upload::{}", uploads.len() + 1);
+                if let (Some(values), Some(flow)) = (one.column("goodput_mbps"), flow) {
+                    let streams = &mut streams[usize::from(flow.is_up)];
+                    let name = match flow.app == "bulk" {
+                        true => {
+                            streams.push(values);
+                            format!("TCP {}::{}", WAYS[usize::from(flow.is_up)], streams.len())
+                        }
+                        false => format!("Flow {} goodput", one.name),
+                    };
                     add(name, "Mbits/s", &one.t_s, values);
-                    uploads.push((&one.t_s, values));
                 }
             }
             Kind::Flow if flow.is_some_and(|flow| flow.app == "ping") => {
@@ -104,16 +115,31 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
             add("Ping (ms) ICMP".into(), "ms", &one.t_s, values);
         }
     }
-    if !uploads.is_empty() {
+    for (way, streams) in WAYS.iter().zip(&streams).filter(|(_, streams)| !streams.is_empty()) {
         let sum = |at: usize| -> Option<f64> {
-            let known = uploads.iter().filter_map(|(_, values)| values.get(at).copied().flatten());
+            let known = streams.iter().filter_map(|values| values.get(at).copied().flatten());
             known.reduce(|a, b| a + b)
         };
         let sums: Vec<Option<f64>> = (0..times.len()).map(sum).collect();
-        add("TCP upload sum".into(), "Mbits/s", times, &sums);
+        add(format!("TCP {way} sum"), "Mbits/s", times, &sums);
         let average: Vec<Option<f64>> =
-            sums.iter().map(|sum| sum.map(|sum| sum / uploads.len() as f64)).collect();
-        add("TCP upload avg".into(), "Mbits/s", times, &average);
+            sums.iter().map(|sum| sum.map(|sum| sum / streams.len() as f64)).collect();
+        add(format!("TCP {way} avg"), "Mbits/s", times, &average);
+    }
+    let [downloads, uploads] = streams.map(|streams| streams.len());
+    // The test of flent whose plots read these series. Of those with streams both ways, the plots of
+    // totals of this one read their sums.
+    let test = match (downloads, uploads) {
+        (0, 0) => "ping",
+        (_, 0) => "tcp_ndown",
+        (0, _) => "tcp_nup",
+        _ => "rrul_be_nflows",
+    };
+    let mut parameters = Map::new();
+    for (name, streams) in [("download_streams", downloads), ("upload_streams", uploads)] {
+        if streams > 0 {
+            parameters.insert(name.to_owned(), json!(streams.to_string()));
+        }
     }
     let factors: BTreeMap<&str, &str> = results
         .plan
@@ -134,7 +160,7 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
         "results": results_of,
         "raw_values": raw,
         "metadata": {
-            "NAME": "tcp_nup",
+            "NAME": test,
             "TITLE": format!("{}, seed {}", results.plan.title, planned.seed),
             "DATA_FILENAME": format!("{}.flent.gz", planned.id),
             "NOTE": factors.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", "),
@@ -149,7 +175,7 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
             "IP_VERSION": 4,
             "FLENT_VERSION": "2.1.1",
             "EGRESS_INFO": { "qdiscs": queues },
-            "TEST_PARAMETERS": { "upload_streams": uploads.len().to_string() },
+            "TEST_PARAMETERS": parameters,
             "SERIES_META": meta,
         },
     }))

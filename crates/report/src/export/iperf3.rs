@@ -15,16 +15,27 @@ pub fn iperf3(results: &Results, run: u32, series: &[Series]) -> String {
 fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
     let planned = results.plan.runs.get(run as usize)?;
     let scenario = results.plan.scenarios.get(planned.scenario as usize)?;
-    let flows: Vec<(usize, &Series)> = series
+    let flows: Vec<Stream<'_>> = series
         .iter()
         .filter(|one| one.kind == Kind::Flow)
-        .filter(|one| scenario.flows.iter().any(|f| f.name == one.name && f.cca.is_some()))
+        .filter_map(|one| {
+            let flow = scenario.flows.iter().find(|f| f.name == one.name && f.cca.is_some())?;
+            Some((one, flow.is_up))
+        })
         .enumerate()
-        .map(|(at, one)| (at + 5, one))
+        .map(|(at, (series, is_up))| Stream { socket: at + 5, series, is_up })
         .collect();
-    let cca = flows
-        .iter()
-        .find_map(|(_, one)| scenario.flows.iter().find(|flow| flow.name == one.name)?.cca.clone());
+    let of_way = |is_up: bool| flows.iter().filter(|flow| flow.is_up == is_up).count();
+    let is_both = of_way(true) > 0 && of_way(false) > 0;
+    // iperf3's client sends, or receives with --reverse, or does both with --bidir, and then the sums
+    // of what it receives have names of their own.
+    let sums: &[(bool, &str)] = match (is_both, of_way(false) > 0) {
+        (true, _) => &[(true, ""), (false, "_bidir_reverse")],
+        (false, is_reverse) => &[(!is_reverse, "")],
+    };
+    let cca = flows.iter().find_map(|one| {
+        scenario.flows.iter().find(|flow| flow.name == one.series.name)?.cca.clone()
+    });
     let rows = results.table.run(run);
     let of_run = rows.iter().find(|row| row.kind == Kind::Run);
     let end_ms = of_run.and_then(|row| results.table.value(row, "end_ms"));
@@ -33,55 +44,86 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
     let intervals: Vec<Value> = (0..whole_seconds)
         .map(|second| {
             let (start, end) = (second as f64, second as f64 + 1.0);
-            let streams: Vec<Value> =
-                flows.iter().map(|(socket, one)| interval(*socket, one, start, end)).collect();
-            json!({ "streams": streams, "sum": sum(&streams, start, end) })
+            let streams: Vec<Value> = flows.iter().map(|one| interval(one, start, end)).collect();
+            let mut interval = json!({ "streams": streams });
+            for (is_up, suffix) in sums {
+                interval[format!("sum{suffix}")] = sum(&streams, *is_up, start, end);
+            }
+            interval
         })
         .collect();
     let streams: Vec<Value> = flows
         .iter()
-        .map(|(socket, one)| {
-            let row = rows.iter().find(|row| row.kind == Kind::Flow && row.name == one.name);
-            stream(results, *socket, one, row, length_s)
+        .map(|one| {
+            let is_its = |row: &&Row| row.kind == Kind::Flow && row.name == one.series.name;
+            stream(results, one, rows.iter().find(is_its), length_s)
         })
         .collect();
-    let total = |end: &str| {
-        let of = |key: &str| -> f64 {
-            streams.iter().filter_map(|stream| stream[end][key].as_f64()).sum()
-        };
-        json!({
+    let total = |end: &str, is_up: bool| {
+        let of = |key: &str| added(streams.iter().map(|stream| &stream[end]), key, is_up);
+        let bytes = of("bytes");
+        let mut total = json!({
             "start": 0.0, "end": length_s, "seconds": length_s,
-            "bytes": of("bytes"), "bits_per_second": of("bits_per_second"),
-            "retransmits": of("retransmits"), "sender": end == "sender",
-        })
+            "bytes": bytes, "bits_per_second": bytes as f64 * 8.0 / length_s, "sender": is_up,
+        });
+        if end == "sender" {
+            total["retransmits"] = json!(of("retransmits"));
+        }
+        total
     };
     let connected: Vec<Value> = flows
         .iter()
-        .map(|(socket, one)| json!({ "socket": socket, "remote_host": one.name, "remote_port": 5201 }))
+        .map(|one| json!({ "socket": one.socket, "remote_host": one.series.name, "remote_port": 5201 }))
         .collect();
+    let mut end = json!({
+        "streams": streams,
+        "sender_tcp_congestion": cca,
+        "receiver_tcp_congestion": cca,
+    });
+    for (is_up, suffix) in sums {
+        end[format!("sum_sent{suffix}")] = total("sender", *is_up);
+        end[format!("sum_received{suffix}")] = total("receiver", *is_up);
+    }
     Some(json!({
         "start": {
             "connected": connected,
             "version": "iperf 3.x (Sojourn)",
             "system_info": format!("simulated, models {}", results.plan.model),
             "test_start": {
-                "protocol": "TCP", "num_streams": flows.len(), "blksize": 131_072, "omit": 0,
-                "duration": scenario.duration_s, "bytes": 0, "blocks": 0, "reverse": 0,
+                "protocol": "TCP", "num_streams": of_way(true).max(of_way(false)), "blksize": 131_072, "omit": 0,
+                "duration": scenario.duration_s, "bytes": 0, "blocks": 0,
+                "reverse": u8::from(!is_both && of_way(false) > 0), "bidir": u8::from(is_both),
             },
         },
         "intervals": intervals,
-        "end": {
-            "streams": streams,
-            "sum_sent": total("sender"),
-            "sum_received": total("receiver"),
-            "sender_tcp_congestion": cca,
-            "receiver_tcp_congestion": cca,
-        },
+        "end": end,
     }))
 }
 
+/// A flow over TCP.
+struct Stream<'a> {
+    socket: usize,
+    series: &'a Series,
+    /// Whether the client sends.
+    is_up: bool,
+}
+
+/// A sum over the streams of one way.
+fn added<'a>(streams: impl Iterator<Item = &'a Value>, key: &str, is_up: bool) -> u64 {
+    streams
+        .filter(|stream| stream["sender"] == is_up)
+        .filter_map(|stream| stream[key].as_u64())
+        .sum()
+}
+
+/// A count, as iperf3 has it.
+fn whole(value: f64) -> u64 {
+    value.round() as u64
+}
+
 /// The last second before `end`, as far as it consists of whole steps.
-fn interval(socket: usize, one: &Series, start: f64, end: f64) -> Value {
+fn interval(stream: &Stream<'_>, start: f64, end: f64) -> Value {
+    let one = stream.series;
     let inside: Vec<usize> = (0..one.t_s.len())
         .filter(|at| one.t_s[*at] > start + 1e-9 && one.t_s[*at] <= end + 1e-9)
         .collect();
@@ -96,51 +138,46 @@ fn interval(socket: usize, one: &Series, start: f64, end: f64) -> Value {
     let last = |name: &str| all(name).last().copied();
     let bytes = all("goodput_mbps").iter().sum::<f64>() * step * 1e6 / 8.0;
     json!({
-        "socket": socket, "start": start, "end": end, "seconds": end - start,
-        "bytes": bytes.round(), "bits_per_second": bytes * 8.0 / (end - start),
-        "retransmits": all("retransmits").iter().sum::<f64>(),
-        "snd_cwnd": last("cwnd_pkts").map(|packets| (packets * MSS).round()),
-        "snd_wnd": last("rwnd_bytes").map(f64::round),
-        "rtt": last("srtt_ms").map(|ms| (ms * 1e3).round()),
-        "pmtu": 1500, "omitted": false, "sender": true,
+        "socket": stream.socket, "start": start, "end": end, "seconds": end - start,
+        "bytes": whole(bytes), "bits_per_second": bytes * 8.0 / (end - start),
+        "retransmits": whole(all("retransmits").iter().sum()),
+        "snd_cwnd": last("cwnd_pkts").map(|packets| whole(packets * MSS)),
+        "snd_wnd": last("rwnd_bytes").map(whole),
+        "rtt": last("srtt_ms").map(|ms| whole(ms * 1e3)),
+        "pmtu": 1500, "omitted": false, "sender": stream.is_up,
     })
 }
 
-fn sum(streams: &[Value], start: f64, end: f64) -> Value {
-    let of = |key: &str| -> f64 { streams.iter().filter_map(|stream| stream[key].as_f64()).sum() };
+fn sum(streams: &[Value], is_up: bool, start: f64, end: f64) -> Value {
+    let of = |key: &str| added(streams.iter(), key, is_up);
+    let bytes = of("bytes");
     json!({
-        "start": start, "end": end, "seconds": end - start, "bytes": of("bytes"),
-        "bits_per_second": of("bits_per_second"), "retransmits": of("retransmits"),
-        "omitted": false, "sender": true,
+        "start": start, "end": end, "seconds": end - start, "bytes": bytes,
+        "bits_per_second": bytes as f64 * 8.0 / (end - start), "retransmits": of("retransmits"),
+        "omitted": false, "sender": is_up,
     })
 }
 
-fn stream(
-    results: &Results,
-    socket: usize,
-    one: &Series,
-    row: Option<&Row>,
-    seconds: f64,
-) -> Value {
+fn stream(results: &Results, of: &Stream<'_>, row: Option<&Row>, seconds: f64) -> Value {
+    let one = of.series;
     let metric = |name: &str| row.and_then(|row| results.table.value(row, name));
     let most = |name: &str| {
         let known = one.column(name).unwrap_or(&[]).iter().flatten().copied();
         known.filter(|value| value.is_finite()).reduce(f64::max)
     };
-    let micros = |ms: Option<f64>| ms.map(|ms| (ms * 1e3).round());
-    let bytes = metric("delivered_bytes").unwrap_or(0.0);
-    let end = |sender: bool| {
-        json!({
-            "socket": socket, "start": 0.0, "end": seconds, "seconds": seconds, "bytes": bytes,
-            "bits_per_second": bytes * 8.0 / seconds, "sender": sender,
-        })
-    };
-    let mut sent = end(true);
-    sent["retransmits"] = json!(metric("retransmits").unwrap_or(0.0));
-    sent["max_snd_cwnd"] = json!(most("cwnd_pkts").map(|packets| (packets * MSS).round()));
-    sent["max_snd_wnd"] = json!(most("rwnd_bytes").map(f64::round));
+    let micros = |ms: Option<f64>| ms.map(|ms| whole(ms * 1e3));
+    let bytes = whole(metric("delivered_bytes").unwrap_or(0.0));
+    // In both, iperf3 says whether its client is the sender.
+    let received = json!({
+        "socket": of.socket, "start": 0.0, "end": seconds, "seconds": seconds, "bytes": bytes,
+        "bits_per_second": bytes as f64 * 8.0 / seconds, "sender": of.is_up,
+    });
+    let mut sent = received.clone();
+    sent["retransmits"] = json!(whole(metric("retransmits").unwrap_or(0.0)));
+    sent["max_snd_cwnd"] = json!(most("cwnd_pkts").map(|packets| whole(packets * MSS)));
+    sent["max_snd_wnd"] = json!(most("rwnd_bytes").map(whole));
     sent["max_rtt"] = json!(micros(metric("rtt_max_ms")));
     sent["min_rtt"] = json!(micros(metric("rtt_min_ms")));
     sent["mean_rtt"] = json!(micros(metric("rtt_mean_ms")));
-    json!({ "sender": sent, "receiver": end(false) })
+    json!({ "sender": sent, "receiver": received })
 }
