@@ -16,9 +16,12 @@ const LEAST_PERCENT: f64 = 0.01;
 
 /// `4.31 Mbit/s`; a tiny percentage is `<0.01 %`.
 pub(crate) fn with_unit(value: f64, unit: &str) -> String {
-    let text = match unit == "%" && value != 0.0 && value.abs() < LEAST_PERCENT {
-        true => format!("<{LEAST_PERCENT}"),
-        false => number(value),
+    let text = match value {
+        _ if unit != "%" => number(value),
+        _ if value != 0.0 && value.abs() < LEAST_PERCENT => format!("<{LEAST_PERCENT}"),
+        _ if value < 100.0 && value > 99.99 => ">99.99".to_owned(),
+        _ if value < 100.0 && value >= 99.9 => format!("{value:.2}"),
+        _ => number(value),
     };
     if unit.is_empty() { text } else { format!("{text} {unit}") }
 }
@@ -80,6 +83,9 @@ mod tests {
     fn a_tiny_percentage_is_not_written_with_an_exponent() {
         assert_eq!(percent(6.1e-6), "<0.01 %");
         assert_eq!(percent(0.0), "0 %");
+        assert_eq!(percent(0.99999), ">99.99 %");
+        assert_eq!(percent(0.9996), "99.96 %");
+        assert_eq!(percent(1.0), "100 %");
         assert_eq!(percent(0.0123), "1.23 %");
         assert_eq!(with_unit(6.1e-4, "%"), "<0.01 %");
         assert_eq!(with_unit(6.1e-4, "ms"), "6.10e-4 ms");

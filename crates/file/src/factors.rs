@@ -1,9 +1,9 @@
 //! What a study varies: lists and ranges that are crossed, groups that change together,
 //! combinations left out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use sojourn_core::SpecError;
+use sojourn_core::{Bytes, Rate, Span, SpecError};
 
 use crate::document::{self, At, Document, Entry, Node, Table, Value};
 use crate::error::{Place, StudyError};
@@ -48,6 +48,31 @@ struct Varied {
 
 /// As text, and as written.
 type Values = Vec<(String, Node)>;
+
+/// A value by what it says: `1ms` is `1000us`. Text that is no amount is compared as it is.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Amount<'a> {
+    Time(u64),
+    Rate(u64),
+    Bytes(u64),
+    Text(&'a str),
+}
+
+impl<'a> Amount<'a> {
+    fn of(text: &'a str) -> Self {
+        // A number without a unit, as 1 and 1.0, may be any of them.
+        if text.parse::<f64>().is_ok() {
+            return Self::Text(text);
+        }
+        if let Ok(span) = text.parse::<Span>() {
+            return Self::Time(span.as_nanos());
+        }
+        if let Ok(rate) = text.parse::<Rate>() {
+            return Self::Rate(rate.as_bps());
+        }
+        text.parse::<Bytes>().map_or(Self::Text(text), |bytes| Self::Bytes(bytes.as_u64()))
+    }
+}
 
 /// One value for every factor.
 #[derive(Clone, Debug)]
@@ -555,13 +580,15 @@ impl Factors {
         node: &Node,
     ) -> Result<Values, StudyError> {
         let values = self.values(document, name, node)?;
-        let mut seen = BTreeSet::new();
+        let mut seen = BTreeMap::new();
         for (text, value) in &values {
-            if !seen.insert(text) {
-                let problem =
-                    SpecError::new(format!("'{text}' is listed twice")).allow(["every value once"]);
-                return Err(document.error(value.at, format!("factors.{name}"), problem));
-            }
+            let problem = match seen.insert(Amount::of(text), text) {
+                None => continue,
+                Some(other) if other == text => format!("'{text}' is listed twice"),
+                Some(other) => format!("'{text}' is listed twice, also as '{other}'"),
+            };
+            let problem = SpecError::new(problem).allow(["every value once"]);
+            return Err(document.error(value.at, format!("factors.{name}"), problem));
         }
         Ok(values)
     }

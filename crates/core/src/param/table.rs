@@ -137,7 +137,7 @@ impl<P: Params> Reading<P> {
         let Self { params, written } = self;
         let mut needed = P::PARAMS.iter().enumerate().filter(|(_, param)| param.is_needed);
         if let Some((_, param)) = needed.find(|(place, _)| !written.contains(place)) {
-            return Err(missing_param(P::NAME, param));
+            return Err(missing_param(P::NAME, param).allow(param.bounds.allowed()));
         }
         params.check()?;
         Ok(params)
@@ -249,7 +249,8 @@ macro_rules! params {
                     const PARAM: $crate::Param =
                         $crate::params!(@param $field, [$value $(, $form)?], $($part),+);
                     if <Form as $crate::param::Form>::is_missing(&self.$field) {
-                        return Err($crate::param::missing_param($name, &PARAM));
+                        return Err($crate::param::missing_param($name, &PARAM)
+                            .allow(PARAM.bounds.allowed()));
                     }
                     <Form as $crate::param::Form>::check(&self.$field, &PARAM)
                         .map_err(|error| error.about(PARAM.name))?;

@@ -192,9 +192,34 @@ impl<'de> Deserializer<'de> for &'de Node {
         visitor.visit_unit()
     }
 
+    fn deserialize_u8<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        self.whole(visitor)
+    }
+
+    fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        self.whole(visitor)
+    }
+
+    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        self.whole(visitor)
+    }
+
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
+        bool i8 i16 i32 i64 i128 u16 u128 f32 f64 char str string bytes byte_buf unit
         unit_struct seq tuple tuple_struct map struct identifier
+    }
+}
+
+impl Node {
+    /// Where a whole number is wanted, `1e3` is one.
+    fn whole<'de, V: Visitor<'de>>(&'de self, visitor: V) -> Result<V::Value, Fault> {
+        match self.value {
+            // Above 2^53 a float is no longer exact.
+            Value::Float(number) if number.fract() == 0.0 && number.abs() <= 2f64.powi(53) => {
+                visitor.visit_i64(number as i64)
+            }
+            _ => self.deserialize_any(visitor),
+        }
     }
 }
 

@@ -23,6 +23,7 @@ pub struct FlowSpec {
     /// This many flows of this kind, named NAME.1, NAME.2 …; together they are the group NAME. With 0 there
     /// are none.
     #[schemars(range(min = 0, max = 10000), extend("default" = 1))]
+    #[serde(default, deserialize_with = "count")]
     pub count: Option<u32>,
     /// `down`: data crosses the forward direction of the shape. `up`: the reverse direction.
     #[schemars(extend("default" = "down"))]
@@ -233,4 +234,23 @@ impl About {
     const fn of<P: Params>() -> Self {
         Self { name: P::NAME, doc: P::DOC, params: P::PARAMS }
     }
+}
+
+fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    struct Count;
+
+    impl Visitor<'_> for Count {
+        type Value = u32;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a whole number from 0 to 10000")
+        }
+
+        fn visit_i64<E: de::Error>(self, number: i64) -> Result<u32, E> {
+            let wrong = || E::invalid_value(de::Unexpected::Signed(number), &self);
+            u32::try_from(number).map_err(|_| wrong())
+        }
+    }
+
+    deserializer.deserialize_u32(Count).map(Some)
 }

@@ -153,6 +153,10 @@ fn ranges_count_in_units_and_without_rounding_dust() {
         ("{ from = \"ms\", to = 3, step = 1 }", "'ms' is no number with a unit"),
         ("{ from = [1], to = 3, step = 1 }", "a list is no number"),
         ("{}", "has no values"),
+        (
+            "[\"1ms\", \"1000us\"]",
+            "'1000us' is listed twice, also as '1ms' (allowed: every value once)",
+        ),
         ("\"10ms\"", "a text does not fit"),
     ] {
         let error =

@@ -1,5 +1,7 @@
 //! Transfers that arrive at random: how often, and how large.
 
+use std::ops::RangeInclusive;
+
 use sojourn_core::{PortId, Rate, SpecError, words};
 use sojourn_host::apps::{ArrivalsConfig, ArrivalsSpec, Sizes};
 
@@ -35,9 +37,18 @@ pub(super) fn config(
         ArrivalsConfig { per_second, sizes, most: spec.max_connections, transfers: spec.transfers };
     match config.check() {
         Ok(()) => Ok(config),
+        Err(_) if key == "load" && !RATES.contains(&per_second) => {
+            let load = spec.load.as_deref().unwrap_or_default();
+            let problem = format!("'{load}' makes {per_second} transfers a second");
+            let allowed = format!("{} to {} transfers a second", RATES.start(), RATES.end());
+            Err((key, SpecError::new(problem).allow([allowed])))
+        }
         Err(error) => Err((key, error)),
     }
 }
+
+/// The transfers a second that `arrivals_per_second` may be.
+const RATES: RangeInclusive<f64> = 1e-6..=1e6;
 
 /// How many transfers a second make up `load`. `load` is a rate of payload, or a share of the rate of
 /// the way's slowest link.
@@ -52,7 +63,14 @@ fn per_second(
             ("load", error.allow(["a rate such as 300Mbps, or a share of the link such as 20%"]))
         })?,
         Some(_) => {
-            let share = words::share(load).map_err(|error| ("load", error))?;
+            let share = words::share(load).map_err(|_| {
+                let problem = SpecError::new(format!("'{load}' is out of range"));
+                (
+                    "load",
+                    problem
+                        .allow(["a share of the link from 0% to 100%, or a rate such as 300Mbps"]),
+                )
+            })?;
             let means = forward.iter().map(|port| shape.mean_rate(*port));
             let narrowest = means.min().flatten().filter(|rate| !rate.is_unlimited());
             let capacity = narrowest.ok_or_else(|| {

@@ -321,6 +321,11 @@ fn values_that_no_application_can_live_with_are_refused() {
             "scenario.flow.0.on: is 0s (allowed: a time from 1ns",
         ),
         ("app = \"ping\"\ninterval = \"0s\"", "interval: is 0s (allowed: a time from 1us"),
+        (
+            "app = \"bulk\"\ncount = 1.5",
+            "count: the number 1.5 does not fit (allowed: a whole number from 0 to 10000)",
+        ),
+        ("app = \"bulk\"\nmss = 1e1", "mss: is '10' (allowed: a whole number from 64 to 65000)"),
         ("app = \"bulk\"\nmss = 10", "mss: is '10' (allowed: a whole number from 64 to 65000)"),
         (
             "app = \"bulk\"\nreceive_window = \"10B\"",
@@ -374,7 +379,14 @@ fn arrivals_that_cannot_be_are_refused() {
         ),
         ("arrivals_per_second = 0\nsizes = \"1kB\"", "'0' is out of range (allowed: a number from"),
         ("load = \"-3Mbps\"\nsizes = \"1kB\"", "scenario.flow.0.load: "),
-        ("load = \"120%\"\nsizes = \"1kB\"", "'120' is out of range"),
+        (
+            "load = \"120%\"\nsizes = \"1kB\"",
+            "'120%' is out of range (allowed: a share of the link from 0% to 100%",
+        ),
+        (
+            "load = \"0%\"\nsizes = \"1kB\"",
+            "load: '0%' makes 0 transfers a second (allowed: 0.000001 to 1000000 transfers",
+        ),
         ("load = \"unlimited\"\nsizes = \"1kB\"", "an unlimited load"),
         (
             "load = \"1Mbps\"\nsizes = \"1kB\"\nmax_connections = 0",

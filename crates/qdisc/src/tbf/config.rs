@@ -103,10 +103,17 @@ impl TryFrom<Written> for Config {
                     "tbf's peakrate {} is not above its rate {}",
                     ShownRate(peakrate),
                     ShownRate(rate)
-                )));
+                ))
+                .allow(["a peakrate above the rate"]));
             }
-            (Some(_), None) => return Err(SpecError::new("tbf's 'peakrate' needs 'mtu'")),
-            (None, Some(_)) => return Err(SpecError::new("tbf's 'mtu' needs 'peakrate'")),
+            (Some(_), None) => {
+                return Err(SpecError::new("tbf's 'peakrate' needs 'mtu'")
+                    .allow(["peakrate RATE mtu BYTES"]));
+            }
+            (None, Some(_)) => {
+                return Err(SpecError::new("tbf's 'mtu' needs 'peakrate'")
+                    .allow(["peakrate RATE mtu BYTES"]));
+            }
             (None, None) => None,
         };
         let limit = match (limit, lat) {

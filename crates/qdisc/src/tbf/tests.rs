@@ -180,12 +180,15 @@ fn tc_shows_latency_where_it_is_exact() {
 fn bad_parameters_say_what_is_allowed() {
     for (text, part) in [
         ("tbf burst 5kb limit 10kb", "needs 'rate'"),
-        ("tbf rate 1mbit limit 10kb", "needs 'burst'"),
+        ("tbf rate 1mbit limit 10kb", "needs 'burst' (allowed: "),
         ("tbf rate 1mbit burst 5kb", "'limit' or 'latency'"),
         ("tbf rate 1mbit burst 5kb limit 10kb latency 5ms", "not both"),
-        ("tbf rate 1mbit burst 5kb limit 10kb peakrate 2mbit", "needs 'mtu'"),
+        ("tbf rate 1mbit burst 5kb limit 10kb peakrate 2mbit", "needs 'mtu' (allowed: "),
         ("tbf rate 1mbit burst 5kb limit 10kb mtu 1514", "needs 'peakrate'"),
-        ("tbf rate 2mbit burst 5kb limit 10kb peakrate 1mbit mtu 1514", "not above"),
+        (
+            "tbf rate 2mbit burst 5kb limit 10kb peakrate 1mbit mtu 1514",
+            "above its rate 2mbit (allowed: ",
+        ),
         ("tbf rate 0 burst 5kb limit 10kb", "a rate from 8bit"),
         ("tbf rate 1mbps burst 5kb limit 10kb", "bytes per second"),
         ("tbf rate 1gbit burst 5kb latency 1000s", "too long"),

@@ -245,7 +245,7 @@ fn distributions_that_are_none_say_why() {
         ("", "no distribution is given"),
         ("paretto shape 1.2", "did you mean 'pareto'?"),
         ("pareto shape 1.2 min 4kB", "pareto needs a shape, a min and a max"),
-        ("pareto shape 1.2 min 4kB max 4kB", "max 4kB is not above min 4kB"),
+        ("pareto shape 1.2 min 4kB max 4kB", "max 4kB is not above min 4kB (allowed: "),
         ("pareto shape 0 min 4kB max 5kB", "shape: '0' is out of range"),
         ("lognormal mean 60kB", "needs a mean and a sigma"),
         ("lognormal mean 60kB sigma 1 max 1kB", "max 1kB is below the mean 60kB"),
