@@ -78,6 +78,8 @@ impl Setting {
             (Span | Rate | Size | Share | Choice | Text, Self::Text(text)) => Ok(text.clone()),
             (Count | Number | Share, Self::Whole(number)) => Ok(number.to_string()),
             (Number | Share, Self::Number(number)) => Ok(number.to_string()),
+            // `1e3` is a whole number, too.
+            (Count, Self::Number(number)) if number.fract() == 0.0 => Ok(number.to_string()),
             (Flag | Switch, Self::Truth(is_so)) => Ok(is_so.to_string()),
             (Flag | Switch, Self::Text(text)) if OnOff::of(text).is_some() => Ok(text.clone()),
             _ => Err(SpecError::new(format!("{self} does not fit")).allow(wanted(param))),
