@@ -187,7 +187,7 @@ fn bad_parameters_say_what_is_allowed() {
         ("tbf rate 1mbit burst 5kb limit 10kb mtu 1514", "needs 'peakrate'"),
         (
             "tbf rate 2mbit burst 5kb limit 10kb peakrate 1mbit mtu 1514",
-            "above its rate 2mbit (allowed: ",
+            "a peakrate above the rate",
         ),
         ("tbf rate 0 burst 5kb limit 10kb", "a rate from 8bit"),
         ("tbf rate 1mbps burst 5kb limit 10kb", "bytes per second"),
