@@ -20,7 +20,7 @@ pub(crate) fn with_unit(value: f64, unit: &str) -> String {
         _ if unit != "%" => number(value),
         _ if value != 0.0 && value.abs() < LEAST_PERCENT => format!("<{LEAST_PERCENT}"),
         _ if value < 100.0 && value > 99.99 => ">99.99".to_owned(),
-        _ if value < 100.0 && value >= 99.9 => format!("{value:.2}"),
+        _ if (99.9..100.0).contains(&value) => format!("{value:.2}"),
         _ => number(value),
     };
     if unit.is_empty() { text } else { format!("{text} {unit}") }
