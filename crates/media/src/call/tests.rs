@@ -351,7 +351,7 @@ fn mistakes_name_the_key_and_what_is_allowed() {
         ),
         (
             "fixed rate=100kbit",
-            "'fixed': its rate of 100kbit is less than the 328320bit of a call with video of min_rate, 300kbit, headers included",
+            "'fixed': its rate of 100kbit is less than the 331680bit of a call with video of min_rate, 300kbit, headers included",
         ),
     ] {
         let spec = CallSpec::parse(&mut Words::new("max_rate=900kbit min_rate=300kbit"));
