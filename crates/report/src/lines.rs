@@ -54,7 +54,7 @@ pub(crate) struct Lines {
 
 impl Lines {
     /// Cells have no control characters.
-    const END: char = '\u{1f}';
+    pub(crate) const END: char = '\u{1f}';
 
     pub(crate) fn add(&mut self, row: &[String]) {
         self.widths.resize(self.widths.len().max(row.len()), 0);

@@ -1,6 +1,6 @@
 //! The numbers of each scenario from rows that come run by run, in the order of the plan, and are not kept.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use sojourn_metrics::stats::interval_of_squares;
 use sojourn_study::results::{Kind, PlannedFlow, Results, Row};
 
 use crate::data::{CONFIDENCE, Data, Extent, Mean, Reading, Subject, Tally};
-use crate::ending::{self, Ending, Endings};
+use crate::ending::{Ending, Endings};
 use crate::lines::{LACKING, Lines, cell_of};
 use crate::markup::plain_text;
-use crate::page::{self, Block};
+use crate::page;
 
 /// Takes the rows of a run.
 pub(crate) type EachRun<'a> = dyn FnMut(&[Row]) + 'a;
@@ -22,49 +22,25 @@ pub(crate) type ReadRows<'a, E> = dyn FnMut(&[&str], &mut EachRun<'_>) -> Result
 /// The most columns of a table that fit on a terminal.
 const MOST: usize = 6;
 
-/// A table for each application, for queues and for runs. Rows are read twice: to know what there is to be shown,
-/// and for its numbers.
+/// A table for each application, for queues and for runs. Rows are read once, so everything that may be shown is
+/// computed; when all have come it is known what there is to be shown.
 pub(crate) fn metrics<E>(results: &Results, read: &mut ReadRows<'_, E>) -> Result<String, E> {
     let data = Data::new(results);
     let all = page::read();
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    let mut found = Found::new(&data, &all);
+    let mut found = Found::new(&data);
     let mut runs = Runs::of(&data);
     read(&all, &mut |rows| {
-        if runs.ended(rows).is_some() {
-            found.end_scenario();
+        if let Some(scenario) = runs.ended(rows) {
+            found.end_scenario(scenario);
         }
+        found.add_ending(rows);
         found.add(&runs.by_subject(rows));
     })?;
-    found.end_scenario();
-
-    let blocks = page::blocks(&data, &found);
-    let mut cells: Vec<Cell<'_>> = Vec::new();
-    for (block, of) in blocks.iter().enumerate() {
-        for subject in &of.subjects {
-            let of_subject = |metric| Cell::new(&data, block, subject, metric);
-            cells.extend(of.metrics.iter().copied().take(MOST).filter_map(of_subject));
-        }
-    }
-    let mut shown: BTreeSet<&str> = cells.iter().map(|cell| cell.metric).collect();
-    shown.extend(cells.iter().flat_map(|cell| page::counts(cell.metric)));
-    shown.extend(ending::METRICS);
-    let shown: Vec<&str> = shown.into_iter().collect();
-
-    let mut text = Text::new(&data, &blocks);
-    let mut runs = Runs::of(&data);
-    read(&shown, &mut |rows| {
-        if let Some(scenario) = runs.ended(rows) {
-            text.end_scenario(scenario, &mut cells);
-        }
-        text.add_ending(rows);
-        let rows = runs.by_subject(rows);
-        cells.iter_mut().for_each(|cell| cell.add(&rows));
-    })?;
     if let Some(scenario) = runs.scenario {
-        text.end_scenario(scenario, &mut cells);
+        found.end_scenario(scenario);
     }
-    Ok(text.whole())
+    Ok(found.text())
 }
 
 /// The rows of a run, for each subject.
@@ -126,39 +102,29 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// What there is of metrics, which decides what is shown.
+/// What there is of metrics, which decides what is shown, and the numbers of all that may be.
 struct Found<'a> {
     data: &'a Data<'a>,
     /// Which subjects have which metrics in any run.
     has: Vec<Vec<bool>>,
-    counted: Vec<Searched<'a>>,
-}
-
-/// A metric whose samples are counted, so that it may be missing where it was asked for.
-struct Searched<'a> {
-    subject: usize,
-    metric: &'a str,
-    reading: Reading,
-    /// Of the scenario that has not ended.
-    tally: Tally,
-    were_asked: bool,
-    lacks: bool,
+    cells: Vec<Cell<'a>>,
+    /// Those that have ended.
+    scenarios: Vec<u32>,
+    /// Of the runs of the scenario that has not ended.
+    endings: Endings,
+    sentences: String,
 }
 
 impl<'a> Found<'a> {
-    fn new(data: &'a Data<'a>, metrics: &[&'a str]) -> Self {
-        let mut counted = Vec::new();
-        for (subject, of) in data.subjects.iter().enumerate() {
-            for metric in metrics.iter().filter(|metric| page::counts(metric).next().is_some()) {
-                if let Some(reading) = Reading::of(&data.table.metrics, of.kind, metric) {
-                    let tally = Tally::default();
-                    let (were_asked, lacks) = (false, false);
-                    counted.push(Searched { subject, metric, reading, tally, were_asked, lacks });
-                }
-            }
-        }
+    fn new(data: &'a Data<'a>) -> Self {
+        let of_subject = |(at, subject): (usize, &Subject)| {
+            let cell = move |metric| Cell::new(data, at, subject.kind, metric);
+            page::candidates(data, subject).into_iter().filter_map(cell).collect::<Vec<_>>()
+        };
+        let cells = data.subjects.iter().enumerate().flat_map(of_subject).collect();
         let has = vec![vec![false; data.table.metrics.len()]; data.subjects.len()];
-        Self { data, has, counted }
+        let endings = Endings::default();
+        Self { data, has, cells, scenarios: Vec::new(), endings, sentences: String::new() }
     }
 
     fn add(&mut self, rows: &BySubject<'_>) {
@@ -167,24 +133,72 @@ impl<'a> Found<'a> {
                 has[metric] |= value.is_finite();
             }
         }
-        for one in &mut self.counted {
-            one.tally.add(&one.reading, &rows[one.subject]);
+        self.cells.iter_mut().for_each(|cell| cell.add(rows));
+    }
+
+    fn add_ending(&mut self, rows: &[Row]) {
+        let run = rows.first().and_then(|row| self.data.plan.runs.get(row.run as usize));
+        let scenario = run.and_then(|run| self.data.plan.scenarios.get(run.scenario as usize));
+        if scenario.is_some_and(|scenario| scenario.until.is_some())
+            && let Some(ending) = Ending::of_rows(&self.data.table.metrics, rows)
+        {
+            self.endings.add(&ending);
         }
     }
 
-    fn end_scenario(&mut self) {
-        for one in &mut self.counted {
-            let tally = std::mem::take(&mut one.tally);
-            one.were_asked |= tally.were_asked();
-            one.lacks |= tally.counted().lacking().is_some();
+    fn end_scenario(&mut self, scenario: u32) {
+        self.cells.iter_mut().for_each(Cell::end_scenario);
+        if let Some(sentence) = std::mem::take(&mut self.endings).sentence() {
+            let label = plain_text(&self.data.label(scenario as usize));
+            let _ = writeln!(self.sentences, "{label}: {sentence}");
         }
+        self.scenarios.push(scenario);
     }
 
-    fn searched(&self, subject: &Subject, metric: &str) -> Option<&Searched<'_>> {
-        let is_meant = |one: &&Searched<'_>| {
-            one.metric == metric && self.data.subjects[one.subject] == *subject
+    fn cell(&self, subject: &Subject, metric: &str) -> Option<&Cell<'a>> {
+        let is_meant = |cell: &&Cell<'_>| {
+            cell.metric == metric && self.data.subjects[cell.subject] == *subject
         };
-        self.counted.iter().find(is_meant)
+        self.cells.iter().find(is_meant)
+    }
+
+    /// What is printed: of each block the scenarios one after the other.
+    fn text(&self) -> String {
+        let mut out = String::new();
+        for block in page::blocks(self.data, self) {
+            let metrics = &block.metrics[..block.metrics.len().min(MOST)];
+            let mut lines = Lines::default();
+            let head = ["scenario".to_owned(), plain_text(&block.heading)].into_iter();
+            lines.add(
+                &head.chain(metrics.iter().map(|metric| (*metric).to_owned())).collect::<Vec<_>>(),
+            );
+            let cells_of = |subject: &&Subject| -> Vec<_> {
+                let texts = |metric: &&str| self.cell(subject, metric).map(Cell::texts);
+                metrics.iter().map(texts).collect()
+            };
+            let mut subjects: Vec<_> =
+                block.subjects.iter().map(|subject| (*subject, cells_of(subject))).collect();
+            let mut is_lacking = false;
+            for scenario in &self.scenarios {
+                let label = plain_text(&self.data.label(*scenario as usize));
+                for (subject, cells) in &mut subjects {
+                    let next = |texts: &mut Option<_>| -> &str {
+                        texts.as_mut().and_then(Iterator::next).unwrap_or("-")
+                    };
+                    let values: Vec<&str> = cells.iter_mut().map(next).collect();
+                    if values.iter().any(|value| *value != "-") {
+                        is_lacking |= values.iter().any(|value| value.ends_with(')'));
+                        let names = [label.clone(), plain_text(subject.label())].into_iter();
+                        let values = values.into_iter().map(str::to_owned);
+                        lines.add(&names.chain(values).collect::<Vec<_>>());
+                    }
+                }
+            }
+            lines.write_aligned(2, &mut out);
+            out += if is_lacking { LACKING } else { "" };
+            out.push('\n');
+        }
+        out + &self.sentences
     }
 }
 
@@ -196,23 +210,28 @@ impl Extent for Found<'_> {
     }
 
     fn were_asked(&self, subject: &Subject, metric: &str) -> bool {
-        self.searched(subject, metric).is_some_and(|one| one.were_asked)
+        self.cell(subject, metric).is_some_and(|cell| cell.were_asked)
     }
 
     fn lacks(&self, subject: &Subject, metric: &str) -> bool {
-        self.searched(subject, metric).is_some_and(|one| one.lacks)
+        self.cell(subject, metric).is_some_and(|cell| cell.lacks)
     }
 }
 
-/// A metric of a subject, in the scenario that has not ended.
+/// A metric of a subject.
 struct Cell<'a> {
-    block: usize,
     /// Position of the subject.
     subject: usize,
     metric: &'static str,
     reading: Reading,
+    /// Of the scenario that has not ended.
     tally: Tally,
     moments: Moments,
+    /// Of the others: whether any of them was asked for it, and lacks samples of it.
+    were_asked: bool,
+    lacks: bool,
+    /// What each of them shows, with [`Lines::END`] behind it.
+    texts: String,
     data: &'a Data<'a>,
 }
 
@@ -245,16 +264,18 @@ impl Moments {
 }
 
 impl<'a> Cell<'a> {
-    fn new(
-        data: &'a Data<'a>,
-        block: usize,
-        subject: &Subject,
-        metric: &'static str,
-    ) -> Option<Self> {
-        let reading = Reading::of(&data.table.metrics, subject.kind, metric)?;
-        let subject = data.subjects.iter().position(|own| own == subject)?;
-        let (tally, moments) = (Tally::default(), Moments::default());
-        Some(Self { block, subject, metric, reading, tally, moments, data })
+    fn new(data: &'a Data<'a>, subject: usize, kind: Kind, metric: &'static str) -> Option<Self> {
+        Some(Self {
+            subject,
+            metric,
+            reading: Reading::of(&data.table.metrics, kind, metric)?,
+            tally: Tally::default(),
+            moments: Moments::default(),
+            were_asked: false,
+            lacks: false,
+            texts: String::new(),
+            data,
+        })
     }
 
     fn add(&mut self, rows: &BySubject<'_>) {
@@ -263,10 +284,12 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// The text for the numbers that were added; others come afterwards.
-    fn end_text(&mut self) -> String {
+    /// Takes in the numbers that were added; those that follow are of the next scenario.
+    fn end_scenario(&mut self) {
         let tally = std::mem::take(&mut self.tally);
         let moments = std::mem::take(&mut self.moments);
+        self.were_asked |= tally.were_asked();
+        self.lacks |= tally.counted().lacking().is_some();
         let (mean, squares) = moments.mean_and_squares(tally.runs as f64);
         let interval = interval_of_squares(tally.runs, mean, squares, CONFIDENCE);
         let shown = (tally.runs > 0 && !tally.is_out_of_reach()).then(|| Mean {
@@ -274,79 +297,28 @@ impl<'a> Cell<'a> {
             half_width: interval.map(|interval| interval.half_width()),
             counted: tally.counted(),
         });
-        cell_of(self.data.plan, self.metric, "", shown, &tally)
-    }
-}
-
-/// What is printed, scenario by scenario.
-struct Text<'a> {
-    data: &'a Data<'a>,
-    /// Of each block, and whether some cells are without all of their samples.
-    blocks: Vec<(Lines, bool)>,
-    /// Of the runs of the scenario that has not ended.
-    endings: Endings,
-    sentences: String,
-}
-
-impl<'a> Text<'a> {
-    fn new(data: &'a Data<'a>, blocks: &[Block<'_>]) -> Self {
-        let head = |block: &Block<'_>| {
-            let mut head = vec!["scenario".to_owned(), plain_text(&block.heading)];
-            head.extend(block.metrics.iter().take(MOST).map(|metric| (*metric).to_owned()));
-            let mut lines = Lines::default();
-            lines.add(&head);
-            (lines, false)
-        };
-        let blocks = blocks.iter().map(head).collect();
-        Self { data, blocks, endings: Endings::default(), sentences: String::new() }
+        self.texts += &cell_of(self.data.plan, self.metric, "", shown, &tally);
+        self.texts.push(Lines::END);
     }
 
-    fn add_ending(&mut self, rows: &[Row]) {
-        let run = rows.first().and_then(|row| self.data.plan.runs.get(row.run as usize));
-        let scenario = run.and_then(|run| self.data.plan.scenarios.get(run.scenario as usize));
-        if scenario.is_some_and(|scenario| scenario.until.is_some())
-            && let Some(ending) = Ending::of_rows(&self.data.table.metrics, rows)
-        {
-            self.endings.add(&ending);
-        }
-    }
-
-    fn end_scenario(&mut self, scenario: u32, cells: &mut [Cell<'_>]) {
-        let label = plain_text(&self.data.label(scenario as usize));
-        for of_line in cells.chunk_by_mut(|a, b| (a.block, a.subject) == (b.block, b.subject)) {
-            let [Cell { block, subject, .. }, ..] = *of_line else { continue };
-            let mut row = vec![label.clone(), plain_text(self.data.subjects[subject].label())];
-            row.extend(of_line.iter_mut().map(Cell::end_text));
-            let values = &row[2..];
-            if values.iter().any(|value| value != "-") {
-                let (lines, is_lacking) = &mut self.blocks[block];
-                *is_lacking |= values.iter().any(|value| value.ends_with(')'));
-                lines.add(&row);
-            }
-        }
-        if let Some(sentence) = std::mem::take(&mut self.endings).sentence() {
-            let _ = writeln!(self.sentences, "{label}: {sentence}");
-        }
-    }
-
-    fn whole(self) -> String {
-        let mut out = String::new();
-        for (lines, is_lacking) in self.blocks {
-            lines.write_aligned(2, &mut out);
-            out += if is_lacking { LACKING } else { "" };
-            out.push('\n');
-        }
-        out + &self.sentences
+    /// What each scenario shows.
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        self.texts.split_terminator(Lines::END)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use sojourn_metrics::{sample_columns, survival_columns};
     use sojourn_study::digest::Digest;
+    use sojourn_study::metrics::known;
     use sojourn_study::results::{Factor, Plan, PlannedQueue, PlannedRun, PlannedScenario, Table};
 
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::ending;
     use crate::lines::aligned;
     use crate::terminal::cell;
 
@@ -446,7 +418,9 @@ mod tests {
                     digest: String::new(),
                     end_state: String::new(),
                     freezes: Vec::new(),
-                    values: metrics.iter().map(|metric| value(metric)).collect(),
+                    values: (metrics.iter())
+                        .map(|metric| known(metric, &[kind]).and_then(|_| value(metric)))
+                        .collect(),
                 });
             }
         }
@@ -496,7 +470,8 @@ mod tests {
                 state >> 33
             };
             let counted = page::read();
-            let counts: BTreeSet<&str> = counted.iter().flat_map(|metric| page::counts(metric)).collect();
+            let counts = |metric: &String| [sample_columns(metric), survival_columns(metric)];
+            let counts: BTreeSet<&str> = counted.iter().flat_map(counts).flatten().flat_map(|(n, of)| [n, of]).collect();
             let value = |metric: &str| {
                 let (is_there, draw) = (next() % 10 < density, next());
                 // Values that are equal in all runs have no interval, and counts are small.

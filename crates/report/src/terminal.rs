@@ -63,7 +63,7 @@ pub fn metrics(results: &Results) -> String {
     }
 }
 
-/// The same of results whose rows are not in memory. The folder is read twice, a run at a time, and
+/// The same of results whose rows are not in memory. The folder is read a run at a time, and
 /// what is kept grows with the scenarios and not with their runs.
 ///
 /// # Errors

@@ -171,7 +171,8 @@ fn text(
     let mut text = String::new();
     match &summary.claims {
         Some(report) if report.claims.is_empty() => {
-            let results = Folder::open_planned(&summary.folder, plan.clone())?;
+            let missing = summary.failed.iter().map(|failed| failed.run).collect();
+            let results = Folder::open_known(&summary.folder, plan.clone(), missing)?;
             // Of many scenarios it is long, so there is no second one.
             text = terminal::metrics_of_folder(&results)?;
             text.truncate(text.trim_end().len());

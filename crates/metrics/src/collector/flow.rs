@@ -1,5 +1,6 @@
 //! One flow.
 
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -473,10 +474,8 @@ struct Gaps {
     /// The first number sent after the warm-up.
     warm_from: u64,
     warm_arrived: u64,
-    /// Numbers from `end` on that were dropped: the last run of them, and those before. Nothing that arrives tells of
-    /// them.
-    dropped: Range<u64>,
-    dropped_before: Vec<Range<u64>>,
+    /// Numbers from `end` on that were dropped, in runs, the least first. Nothing that arrives tells of them.
+    dropped: VecDeque<Range<u64>>,
 }
 
 impl Gaps {
@@ -485,36 +484,38 @@ impl Gaps {
         self.arrived += 1;
         self.end = self.end.max(number + 1);
         self.warm_arrived += u64::from(number >= self.warm_from);
-        if self.dropped.start < self.end && self.dropped.start < self.dropped.end {
+        if self.dropped.front().is_some_and(|run| run.start < self.end) {
             self.forget_dropped();
         }
     }
 
     #[inline(never)]
     fn forget_dropped(&mut self) {
-        let end = self.end;
-        self.dropped.start = end;
-        self.dropped_before.retain_mut(|run| {
-            run.start = run.start.max(end);
-            !run.is_empty()
-        });
+        while let Some(run) = self.dropped.front_mut().filter(|run| run.start < self.end) {
+            run.start = self.end.min(run.end);
+            if run.is_empty() {
+                self.dropped.pop_front();
+            }
+        }
     }
 
     #[inline]
     fn on_dropped(&mut self, number: u32) {
         let number = u64::from(number);
-        if number == self.dropped.end && number >= self.end && !self.dropped.is_empty() {
-            self.dropped.end += 1;
-        } else if number >= self.end && !self.dropped.contains(&number) {
-            self.begin_run(number);
+        match self.dropped.back_mut() {
+            Some(last) if last.end == number => last.end += 1,
+            _ if number < self.end => {}
+            _ => self.begin_run(number),
         }
     }
 
     #[inline(never)]
     fn begin_run(&mut self, number: u64) {
-        let before = core::mem::replace(&mut self.dropped, number..number + 1);
-        if !before.is_empty() {
-            self.dropped_before.push(before);
+        let place = self.dropped.partition_point(|run| run.start <= number);
+        match place.checked_sub(1).and_then(|before| self.dropped.get_mut(before)) {
+            Some(before) if number < before.end => {}
+            Some(before) if number == before.end => before.end += 1,
+            _ => self.dropped.insert(place, number..number + 1),
         }
     }
 
@@ -537,12 +538,65 @@ impl Gaps {
         let lost = match arrived {
             0 => sent,
             _ => {
-                let runs = self.dropped_before.iter().chain([&self.dropped]);
+                let runs = self.dropped.iter();
                 let dropped: u64 =
                     runs.map(|run| run.end.saturating_sub(run.start.max(from))).sum();
                 self.end.saturating_sub(from).saturating_sub(arrived) + dropped
             }
         };
         Numbered { sent, arrived, lost }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Numbers are sent one after the other; of each it is drawn how long it is under way, and whether it is dropped.
+        #[test]
+        fn each_number_is_lost_once(
+            fates in prop::collection::vec((any::<bool>(), 0u32..40), 1..200),
+            warm_from in 0u32..100,
+            end in 1u32..250,
+        ) {
+            let mut gaps = Gaps::default();
+            let (mut arrived, mut dropped) = (BTreeSet::new(), BTreeSet::new());
+            for now in 0..end {
+                if now == warm_from {
+                    gaps.end_warmup();
+                }
+                for (number, (is_dropped, way)) in (0u32..).zip(&fates) {
+                    gaps.sent += u64::from(number == now);
+                    match number + way == now {
+                        true if *is_dropped => {
+                            gaps.on_dropped(number);
+                            dropped.insert(number);
+                        }
+                        true => {
+                            gaps.on_arrived(number);
+                            arrived.insert(number);
+                        }
+                        false => {}
+                    }
+                }
+            }
+            let sent = end.min(fates.len() as u32);
+            for (from, numbered) in [(0, gaps.whole()), (gaps.warm_from as u32, gaps.after_warmup())] {
+                let last = arrived.last().map_or(0, |last| last + 1);
+                let is_lost = |number: &u32| {
+                    !arrived.contains(number) && (*number < last || dropped.contains(number))
+                };
+                let expected = match arrived.range(from..).count() {
+                    0 => sent.saturating_sub(from) as usize,
+                    _ => (from..sent).filter(is_lost).count(),
+                };
+                prop_assert_eq!(numbered.lost, expected as u64);
+            }
+        }
     }
 }

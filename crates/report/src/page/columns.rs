@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use sojourn_metrics::{sample_columns, survival_columns};
+use sojourn_study::metrics;
 use sojourn_study::results::Kind;
 
 use crate::data::{Data, Extent, Subject};
@@ -174,7 +175,7 @@ pub(crate) fn read() -> BTreeSet<String> {
 }
 
 /// The metrics that say how many samples of this one there are.
-pub(crate) fn counts(metric: &str) -> impl Iterator<Item = &'static str> {
+fn counts(metric: &str) -> impl Iterator<Item = &'static str> {
     let counts = [sample_columns(metric), survival_columns(metric)];
     counts.into_iter().flatten().flat_map(|(n, of)| [n, of])
 }
@@ -205,20 +206,47 @@ fn wanted(
         return (subject.kind.name().to_owned(), USUAL);
     }
     let app = data.app(subject);
-    let columns = match app {
+    if may_transfer(app) && extent.was_asked(subject, "completion_mean_ms") {
+        return ("transfer".to_owned(), TRANSFER);
+    }
+    (if app.is_empty() { "flow".to_owned() } else { app.to_owned() }, of_app(app))
+}
+
+/// Whether an application may be a transfer of a limited size.
+fn may_transfer(app: &str) -> bool {
+    matches!(app, "bulk" | "on_off")
+}
+
+fn of_app(app: &str) -> &'static [&'static str] {
+    match app {
         "ping" => PING,
         "udp" => DATAGRAMS,
         "frames" => FRAMES,
         "arrivals" => ARRIVALS,
         "call" => CALL,
         "page" | "requests" => REQUESTS,
-        "bulk" | "on_off" if extent.was_asked(subject, "completion_mean_ms") => {
-            return ("transfer".to_owned(), TRANSFER);
-        }
         "bulk" | "on_off" => BULK,
         _ => USUAL,
+    }
+}
+
+/// The metrics that [`blocks`] may show of a subject, whatever its results are, and those that decide which it shows.
+pub(crate) fn candidates(data: &Data<'_>, subject: &Subject) -> BTreeSet<&'static str> {
+    let app = data.app(subject);
+    let lists = match subject.kind {
+        Kind::Run => [USUAL, RUN_UNTIL],
+        Kind::Queue => [USUAL, &[]],
+        Kind::Flow if may_transfer(app) => [BULK, TRANSFER],
+        Kind::Flow => [of_app(app), &[]],
     };
-    (if app.is_empty() { "flow".to_owned() } else { app.to_owned() }, columns)
+    let of_kind = |name: &str| metrics::known(name, &[subject.kind]).map(|metric| metric.name);
+    let shown = lists.into_iter().flatten().copied();
+    shown
+        .flat_map(|metric| {
+            [of_kind(metric), plainly_counted(metric).and_then(|name| of_kind(&name))]
+        })
+        .flatten()
+        .collect()
 }
 
 /// A column by its name, with or without unit, or as claims write it: `goodput(cubic)`.

@@ -15,7 +15,7 @@ mod shell;
 mod still;
 
 pub use alone::{figure, figures};
-pub(crate) use columns::{Block, USUAL, blocks, counts, read, shows};
+pub(crate) use columns::{USUAL, blocks, candidates, read, shows};
 pub use options::Options;
 pub(crate) use runs::end_state;
 pub(crate) use shell::Shell;

@@ -51,13 +51,6 @@ impl Checksum {
         Self::of_file(path).is_ok_and(|own| own == self)
     }
 
-    /// Its first bytes, if fewer suffice.
-    pub(crate) fn start<const N: usize>(self) -> [u8; N] {
-        let mut start = [0; N];
-        start.copy_from_slice(&self.0[..N]);
-        start
-    }
-
     fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; 32];
         let digits = text.as_bytes();

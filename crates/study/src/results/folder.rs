@@ -58,20 +58,20 @@ impl Folder {
     pub fn open_without_rows(path: impl Into<PathBuf>) -> Result<Results, ResultsError> {
         let folder = Self::new(path);
         let plan = folder.plan()?;
-        folder.without_rows(plan)
+        let missing = folder.missing(&plan)?;
+        folder.results(plan, Vec::new(), missing)
     }
 
-    /// The same of a folder whose plan is known.
+    /// The same of a folder of which is known what its plan is and which runs have no result, in ascending order.
     ///
     /// # Errors
     /// As [`Folder::open`].
-    pub fn open_planned(path: impl Into<PathBuf>, plan: Plan) -> Result<Results, ResultsError> {
-        Self::new(path).without_rows(plan)
-    }
-
-    fn without_rows(self, plan: Plan) -> Result<Results, ResultsError> {
-        let missing = self.missing(&plan)?;
-        self.results(plan, Vec::new(), missing)
+    pub fn open_known(
+        path: impl Into<PathBuf>,
+        plan: Plan,
+        missing: Vec<u32>,
+    ) -> Result<Results, ResultsError> {
+        Self::new(path).results(plan, Vec::new(), missing)
     }
 
     /// The digest of the folder's plan, and the runs that have a result.

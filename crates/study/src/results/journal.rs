@@ -2,9 +2,12 @@
 //! series is appended in pieces while it goes on; they count when its result follows.
 //!
 //! ```text
-//! file   = "sojourn journal 8\n" plan-digest(32) "\n" { record }
+//! file   = "sojourn journal 9\n" plan-digest(32) "\n" { record }
 //! record = length(4) checksum(8) checksum-of-these-twelve(4) payload
 //! ```
+//!
+//! Checksums are XXH3's, which cost next to nothing: a journal lives as long as its runs go on, and only has to
+//! tell what a disk or a kill left of it.
 //!
 //! A kill leaves a beginning of the file, so it can only cut the last record: fewer bytes are there
 //! than its header needs, or than its header says. A record that is cut does not count. Any other
@@ -15,12 +18,14 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use twox_hash::XxHash3_64;
+
 use super::Row;
-use super::checksums::Checksum;
 use super::codec::{Beginning, Piece, RunResult};
 use super::series_rows::SeriesRows;
 
-const MAGIC: &[u8] = b"sojourn journal 8\n";
+/// With the version of the format, of as many digits always.
+const MAGIC: &[u8] = b"sojourn journal 9\n";
 const HEADER: u64 = MAGIC.len() as u64 + 33;
 const RECORD_HEADER: usize = 16;
 
@@ -168,7 +173,19 @@ impl Records {
         input.read_exact(&mut start)?;
         let digest = start.strip_prefix(MAGIC).and_then(|rest| rest.strip_suffix(b"\n"));
         if digest != Some(plan.as_bytes()) {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "a journal of another study"));
+            let version = |bytes: &[u8]| bytes.get(16).copied().filter(u8::is_ascii_digit);
+            return Err(match (version(&start), start[..16] == MAGIC[..16]) {
+                (Some(other), true) if Some(other) != version(MAGIC) => io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    format!(
+                        "a journal of format {}, and this version of sojourn writes format {}; choose another \
+                         folder with --out",
+                        char::from(other),
+                        char::from(MAGIC[16])
+                    ),
+                ),
+                _ => io::Error::new(io::ErrorKind::InvalidData, "a journal of another study"),
+            });
         }
         let mut records = Self { end: HEADER, ..Self::default() };
         while length - records.end >= RECORD_HEADER as u64 {
@@ -281,8 +298,8 @@ fn header(payload: &[u8]) -> io::Result<[u8; RECORD_HEADER]> {
     let size = u32::try_from(payload.len()).map_err(io::Error::other)?;
     let mut header = [0; RECORD_HEADER];
     header[..4].copy_from_slice(&size.to_le_bytes());
-    header[4..12].copy_from_slice(&Checksum::of(payload).start::<8>());
-    let own = Checksum::of(&header[..12]).start::<4>();
+    header[4..12].copy_from_slice(&XxHash3_64::oneshot(payload).to_le_bytes());
+    let own = start_of(&header[..12]);
     header[12..].copy_from_slice(&own);
     Ok(header)
 }
@@ -291,7 +308,12 @@ fn header(payload: &[u8]) -> io::Result<[u8; RECORD_HEADER]> {
 fn size(header: &[u8; RECORD_HEADER]) -> Option<u32> {
     let (said, own) = header.split_at(12);
     let size = said.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
-    size.filter(|_| own == Checksum::of(said).start::<4>())
+    size.filter(|_| own == start_of(said))
+}
+
+/// The first bytes of a checksum, which suffice for a header.
+fn start_of(bytes: &[u8]) -> [u8; 4] {
+    (XxHash3_64::oneshot(bytes) as u32).to_le_bytes()
 }
 
 #[cfg(test)]
@@ -412,6 +434,21 @@ mod tests {
         filled(&path);
         let error = Journal::open(&path, "fedcba9876543210fedcba9876543210").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn a_journal_of_another_format_is_refused_with_both_numbers() {
+        let scratch = Scratch::new("journal");
+        let path = scratch.path("j");
+        filled(&path);
+        let mut content = std::fs::read(&path).unwrap();
+        content[16] = b'8';
+        std::fs::write(&path, &content).unwrap();
+        let error = Journal::open(&path, PLAN).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        let error = error.to_string();
+        assert!(error.contains("format 8") && error.contains("format 9"), "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), content);
     }
 
     #[test]
