@@ -394,6 +394,14 @@ impl FromStr for Rate {
         if text.trim().eq_ignore_ascii_case("unlimited") {
             return Ok(Self::UNLIMITED);
         }
+        let unit = unit_of(text);
+        if unit.contains('B') && RATE_UNITS.iter().any(|(name, _)| *name == unit.to_lowercase()) {
+            let bits = text.trim().replace('B', "b");
+            return Err(SpecError::new(format!(
+                "'{text}' is ambiguous: a capital B stands for bytes, and rates are in bits; write {bits}, or eight \
+                 times as much"
+            )));
+        }
         scaled(text, RATE_UNITS, None, "a rate such as 10Mbps").map(Self)
     }
 }
@@ -419,6 +427,14 @@ impl Rate {
 impl FromStr for Bytes {
     type Err = SpecError;
     fn from_str(text: &str) -> Result<Self, SpecError> {
+        let unit = unit_of(text);
+        if unit.starts_with(|c: char| c.is_ascii_uppercase()) && unit.ends_with('b') {
+            return Err(SpecError::new(format!(
+                "'{text}' is ambiguous: a lower-case b after a capital letter stands for bits, and sizes are in bytes; \
+                 write {}, or an eighth of it",
+                text.trim().replace('b', "B")
+            )));
+        }
         scaled(text, SIZE_UNITS, None, "a size such as 7.5MB").map(Self)
     }
 }
@@ -428,6 +444,11 @@ impl Bytes {
     pub fn parse_tc(text: &str) -> Result<Self, SpecError> {
         scaled(text, TC_SIZE_UNITS, Some(1.0), "a size such as 32Mb").map(Self)
     }
+}
+
+/// What follows the number.
+fn unit_of(text: &str) -> &str {
+    text.trim().trim_start_matches(|c: char| !c.is_alphabetic())
 }
 
 /// Reads a non-negative decimal number and a unit; `bare` is the scale of a number without one.
@@ -506,6 +527,21 @@ mod tests {
         assert!(error.contains("mbit"), "{error}");
         assert!("nan s".parse::<Span>().is_err());
         assert!("1e400s".parse::<Span>().is_err());
+    }
+
+    #[test]
+    fn bits_and_bytes_are_not_taken_for_each_other() {
+        for text in ["10MBps", "10mBps", "1KBps"] {
+            let error = text.parse::<Rate>().unwrap_err().to_string();
+            assert!(error.contains("ambiguous"), "{error}");
+        }
+        for text in ["1Mb", "1 Gb", "1.5Kb"] {
+            let error = text.parse::<Bytes>().unwrap_err().to_string();
+            assert!(error.contains("ambiguous"), "{error}");
+        }
+        assert_eq!("10Mbps".parse(), Ok(Rate::from_bps(10_000_000)));
+        assert_eq!("1MB".parse(), Ok(Bytes::new(1_000_000)));
+        assert_eq!("1mb".parse(), Ok(Bytes::new(1_000_000)));
     }
 
     #[test]

@@ -127,13 +127,43 @@ fn drawn(figures: &[Figure]) -> Option<String> {
     }
     let title: Vec<String> = figures.iter().map(|figure| Esc(&figure.title).to_string()).collect();
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {widest:.0} {y:.0}\" \
-         width=\"{widest:.0}\" height=\"{y:.0}\" role=\"img\"><title>{}</title><style>{}</style>",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"{CLASS}\" viewBox=\"0 0 {widest:.0} {y:.0}\" \
+         width=\"{widest:.0}\" height=\"{y:.0}\" role=\"img\"><title>{}</title><style>{}</style>\
+         <rect width=\"100%\" height=\"100%\" style=\"fill:var(--bg)\"/>",
         title.join("; "),
-        Esc(FIGURE_STYLE)
+        Esc(&scoped(FIGURE_STYLE))
     );
     let _ = write!(out, "{body}</svg>");
     Some(out + "\n")
+}
+
+/// Of a figure that stands alone.
+const CLASS: &str = "sojourn-figure";
+
+/// The style as rules for such a figure only, because a notebook applies them to its whole page.
+fn scoped(style: &str) -> String {
+    let scoped = |selector: &str| {
+        let selector = selector.trim();
+        match (selector.strip_prefix(":root"), selector.strip_prefix("svg ")) {
+            (Some(rest), _) => format!(".{CLASS}{rest}"),
+            (_, Some(inside)) => format!(".{CLASS} {inside}"),
+            _ => format!(".{CLASS} {selector}"),
+        }
+    };
+    let mut out = String::new();
+    for rule in style.split_inclusive('}') {
+        let Some((head, declarations)) = rule.rsplit_once('{') else {
+            out += rule;
+            continue;
+        };
+        let (condition, selectors) = match head.rsplit_once('{') {
+            Some((condition, selectors)) => (format!("{}{{", condition.trim()), selectors),
+            None => (String::new(), head),
+        };
+        let selectors: Vec<String> = selectors.split(',').map(scoped).collect();
+        let _ = write!(out, "{condition}{}{{{declarations}", selectors.join(","));
+    }
+    out
 }
 
 fn width_of(drawing: &Drawing) -> f64 {
@@ -161,5 +191,27 @@ fn lines(out: &mut String, class: &str, text: &str, width: f64, x: f64, y: &mut 
     }
     if !line.is_empty() {
         write(&mut line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_of_a_figure_are_for_it_alone() {
+        let style = ":root{--a:1}\n@media (dark){:root:not([x]){--a:2}}\n.k0{--k:1}svg text,svg.bars .pt{fill:red}";
+        assert_eq!(
+            scoped(style),
+            ".sojourn-figure{--a:1}@media (dark){.sojourn-figure:not([x]){--a:2}}\
+             .sojourn-figure .k0{--k:1}.sojourn-figure text,.sojourn-figure svg.bars .pt{fill:red}"
+        );
+        let all = scoped(FIGURE_STYLE);
+        let rules = all.split('}').filter_map(|rule| rule.rsplit_once('{'));
+        for selector in
+            rules.flat_map(|(head, _)| head.rsplit('{').next()).flat_map(|s| s.split(','))
+        {
+            assert!(selector.starts_with(".sojourn-figure"), "{selector}");
+        }
     }
 }
