@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import string
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,18 +28,20 @@ class Trial(NamedTuple):
     number: int
     parameters: dict[str, Any]
     value: float
-    """Of the objective, over the seeds with which it was run."""
+    """Of the objective, over the seeds with which it was run; not a number where nothing can be said."""
     failed: list[str]
-    """Claims that do not hold, or cannot be tested."""
+    """Claims that do not hold; in a search those that cannot be tested, too."""
     seeds: int
     """With how many it was run."""
     has_all_seeds: bool
-    """False if it was left after the first."""
+    """False if it was left after the first, or if a run has no result."""
     folder: Path
+    problem: str = ""
+    """Why nothing can be said: runs without a result, or a claim that cannot be tested."""
 
     @property
     def is_allowed(self) -> bool:
-        return not self.failed
+        return not self.failed and not self.problem
 
 
 def needed(package: str, extra: str, who: str) -> Any:
@@ -61,6 +64,10 @@ def broken(trial: Any) -> list[float]:
     """How many claims do not hold; Optuna wants none."""
     constraints: list[float] = trial.user_attrs.get("constraints", [0.0])
     return constraints
+
+
+FAR = 1e6
+"""What Optuna is told of a point of which nothing is known, because it wants numbers."""
 
 
 def is_texts(among: Among) -> bool:
@@ -107,6 +114,11 @@ def check_space(who: str, change: Mapping[str, str], space: Mapping[str, Among])
             raise Error(f"{who}: {name}: {among!r} is no range (allowed: (least, largest), or a list of texts)")
 
 
+def check_trials(who: str, trials: int) -> None:
+    if trials < 1:
+        raise Error(f"{who}: trials is {trials} (allowed: 1 or more)")
+
+
 def check_point(who: str, point: Point, space: Mapping[str, Among]) -> None:
     if set(point) != set(space):
         raise Error(f"{who}: {dict(point)} is no point (allowed: a value for each of {', '.join(space)})")
@@ -137,6 +149,14 @@ def at(study: Study, change: Mapping[str, str], point: Point) -> Study:
 
 def write(path: Path, trials: Iterable[Trial], **more: Any) -> None:
     """Lists trials where somebody who has only the folder finds them."""
-    listed: Any = [{**trial._asdict(), "folder": trial.folder.relative_to(path.parent).as_posix()} for trial in trials]
+    listed: Any = [
+        {
+            **trial._asdict(),
+            # JSON has no infinity, and nothing that is not a number.
+            "value": trial.value if math.isfinite(trial.value) else None,
+            "folder": trial.folder.relative_to(path.parent).as_posix(),
+        }
+        for trial in trials
+    ]
     text = json.dumps({**more, "trials": listed} if more else listed, indent=1)
     path.write_text(text + "\n", encoding="utf-8")

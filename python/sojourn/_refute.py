@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 
 from ._native import Error
 from ._points import (
+    FAR,
     Among,
     Trial,
     at,
     check_point,
     check_space,
+    check_trials,
     is_in,
     is_texts,
     is_whole,
@@ -28,6 +30,9 @@ from ._points import (
 from ._results import Results
 from ._study import Study
 
+NEAR = 0.25
+"""A world whose first seed is as near as this to failing, as a share of the bound, is run with all seeds."""
+
 STEPS = 64
 """A number is brought as near to its start as this part of its range."""
 
@@ -39,11 +44,13 @@ class Refutation(NamedTuple):
     start: dict[str, Any]
     trials: list[Trial]
     """All worlds in their order. The value of each is how far the claim is from failing, as a share of
-    its bound; below zero it fails."""
+    its bound; below zero it fails. It is infinite where the claim has no such distance, and not a number where it cannot be tested."""
     first: Trial | None
     """The first world in which the claim fails; None if it holds in all that were tried."""
     world: Trial | None
     """The one that is nearest to the start."""
+    seeds: int
+    """Of the study. A world in which the claim fails was run with all of them, and so was every world that was compared with it."""
 
     @property
     def changed(self) -> dict[str, Any]:
@@ -54,14 +61,37 @@ class Refutation(NamedTuple):
         return {name: value for name, value in world.parameters.items() if value != self.start[name]}
 
     def __repr__(self) -> str:
-        if self.world is None:
-            nearest = min(self.trials, key=lambda trial: trial.value)
-            return (
-                f"the claim '{self.claim}' held in all {len(self.trials)} worlds that were tried; it was nearest to "
-                f"failing with {shown(nearest.parameters)}, {nearest.value:.1%} from its bound"
-            )
+        untested = [trial for trial in self.trials if trial.problem]
+        count = len(self.trials)
+        if len(untested) == count:
+            return f"the claim '{self.claim}' could not be tested in any of the {count} worlds that were tried: {untested[0].problem}"
+        told = self.found() if self.world else self.held()
+        if not untested:
+            return f"the claim '{self.claim}' {told}"
+        return f"the claim '{self.claim}' {told}; it could not be tested in {len(untested)} of {count} worlds: {untested[0].problem}"
+
+    def found(self) -> str:
+        assert self.world is not None
         where = shown(self.changed) or "the start itself"
-        return f"the claim '{self.claim}' fails with {where}, {-self.world.value:.1%} beyond its bound: {self.world.folder}"
+        return f"fails with {where}, {-self.world.value:.1%} beyond its bound{self.rests_on([self.world])}: {self.world.folder}"
+
+    def held(self) -> str:
+        held = [trial for trial in self.trials if trial.is_allowed]
+        count = f"all {len(held)}" if len(held) == len(self.trials) else f"{len(held)} of the {len(self.trials)}"
+        text = f"held in {count} worlds that were tried{self.rests_on(held)}"
+        nearest = min(held, key=lambda trial: trial.value)
+        if math.isfinite(nearest.value):
+            text += f"; it was nearest to failing with {shown(nearest.parameters)}, {nearest.value:.1%} from its bound"
+        return text
+
+    def rests_on(self, trials: list[Trial]) -> str:
+        """With how many seeds."""
+        if self.seeds == 1:
+            return ", with one seed"
+        alone = sum(not trial.has_all_seeds for trial in trials)
+        if alone:
+            return f", in {alone} of them with the first of {self.seeds} seeds alone"
+        return f", with all {self.seeds} seeds"
 
 
 def refute(
@@ -84,9 +114,14 @@ def refute(
     fails, texts to the first in their list. So of two conditions that are both needed both remain, and
     each number says how far one has to go.
 
+    While it looks, a world in which the claim holds by more than a quarter of its bound with the first seed is left, unless it is the nearest to
+    failing so far; all others, and all while the world is made simpler, are run with all seeds. A world in which the
+    claim cannot be tested, because runs have no result or for another reason, counts neither as one where it holds nor as one where it fails.
+
     Each world is a study in a folder of its own in `out`, and ``refute.json`` lists them; the same call runs
     nothing twice. `running` goes to `Study.run`. That none was found proves nothing.
     """
+    check_trials("refute", trials)
     check_space("refute", change, space)
     check_point("refute", start, space)
     document = study.to_dict()
@@ -104,7 +139,8 @@ def refute(
     while first is None and len(adversary.trials) < trials:
         trial = asked.ask()
         found = adversary.tried({name: suggested(trial, name, among) for name, among in space.items()})
-        asked.tell(trial, found.value)
+        trial.set_user_attr("constraints", [1.0 if found.problem else 0.0])
+        asked.tell(trial, found.value if math.isfinite(found.value) else FAR)
         if found.failed:
             first = found
         elif len(asked.trials) > 4 * trials:
@@ -112,7 +148,7 @@ def refute(
             break
     world = adversary.shrunk(first) if first is not None else None
     adversary.write(first, world)
-    return Refutation(claim, dict(start), adversary.trials, first, world)
+    return Refutation(claim, dict(start), adversary.trials, first, world, len(study.seeds))
 
 
 class Adversary:
@@ -131,27 +167,35 @@ class Adversary:
         self.trials: list[Trial] = []
         self.known: dict[tuple[str, ...], Trial] = {}
 
-    def tried(self, parameters: dict[str, Any]) -> Trial:
-        """Runs a world with the first seed, and with all if the claim fails there."""
+    def tried(self, parameters: dict[str, Any], with_all: bool = False) -> Trial:
+        """Runs a world with the first seed, and with all if it may fail, or in any case."""
         key = tuple(texts_of(parameters).values())
-        if key in self.known:
-            return self.known[key]
-        folder = self.out / f"{len(self.trials):04}"
+        known = self.known.get(key)
+        if known is not None and (known.has_all_seeds or known.problem or not with_all):
+            return known
+        number = len(self.trials) if known is None else known.number
         changed = at(self.study, self.change, parameters)
         seeds = self.study.seeds
-        some = seeds[:1]
+        some = seeds if with_all else seeds[:1]
         while True:
-            results = changed.change(seeds=some).run(folder / f"{len(some)}-seeds", **self.running)
-            room, has_failed = room_of(results)
-            if some == seeds or not has_failed:
+            folder = self.out / f"{number:04}" / f"{len(some)}-seeds"
+            results = changed.change(seeds=some)._done(folder, **self.running)
+            room, has_failed, problem = room_of(results)
+            if some == seeds or results.missing or (not has_failed and not problem and self.is_far(room)):
                 break
             some = seeds
         failed = [self.claim] if has_failed else []
-        found = Trial(len(self.trials), parameters, room, failed, len(some), some == seeds, results.folder)
-        self.trials.append(found)
+        has_all = some == seeds and not results.missing
+        found = Trial(number, parameters, room, failed, len(some), has_all, results.folder, problem)
+        self.trials[number : number + 1] = [found]
         self.known[key] = found
         self.write(None, None)
         return found
+
+    def is_far(self, room: float) -> bool:
+        """So far from failing that other seeds hardly make it fail."""
+        nearest = min((trial.value for trial in self.trials if not trial.problem), default=math.inf)
+        return math.isfinite(room) and room > NEAR and room >= nearest
 
     def write(self, first: Trial | None, world: Trial | None) -> None:
         numbers = {"first": first and first.number, "world": world and world.number}
@@ -215,27 +259,21 @@ class Adversary:
         return [name for name, value in trial.parameters.items() if value != self.start[name]]
 
     def with_value(self, trial: Trial, name: str, value: Any) -> Trial:
-        return self.tried({**trial.parameters, name: value})
+        return self.tried({**trial.parameters, name: value}, with_all=True)
 
 
-def room_of(results: Results) -> tuple[float, bool]:
-    """How far the claim is from failing as a share of its bound, below zero if it fails; and whether it does.
-
-    Where it cannot be tested it does not fail, and nothing is known of how far it is.
-    """
+def room_of(results: Results) -> tuple[float, bool, str]:
+    """How far the claim is from failing as a share of its bound, below zero if it fails; whether it does; and why it
+    cannot be tested, if so."""
+    verdict = results.verdicts[0].verdict
     claims = results.claims
-    nearest, has_failed = math.inf, False
-    for verdict, room, share, miss in zip(claims["check"], claims["room_share"], claims["off_by_share"], claims["off_by"]):
-        if verdict == "fails":
-            has_failed = True
-            nearest = min(nearest, -(share if share is not None else miss or 0.0))
-        elif room is not None:
-            nearest = min(nearest, room)
-    # Optuna wants numbers.
-    return (nearest if math.isfinite(nearest) else FAR), has_failed
-
-
-FAR = 1e6
+    if verdict == "fails":
+        missed = zip(claims["check"], claims["off_by_share"], claims["off_by"])
+        return -max(share if share is not None else by or 0.0 for check, share, by in missed if check == "fails"), True, ""
+    if verdict == "holds":
+        return min((room for room in claims["room_share"] if room is not None), default=math.inf), False, ""
+    reasons = [reason for check, reason in zip(claims["check"], claims["reason"]) if check != "holds" and reason]
+    return math.nan, False, results._lack or (reasons or ["the claim cannot be tested"])[0]
 
 
 def shown(point: Mapping[str, Any]) -> str:

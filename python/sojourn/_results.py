@@ -193,6 +193,16 @@ class Results:
     def _repr_html_(self) -> str:
         return glance(self)
 
+    @property
+    def _lack(self) -> str:
+        """How many runs have no result and the first reason; empty if all have one."""
+        missing, runs = len(self.missing), len(self.plan["runs"])
+        if not missing:
+            return ""
+        failed = self.failed
+        why = f"run {min(failed)}: {failed[min(failed)]}" if failed else "they were not begun"
+        return f"{missing} of {runs} runs {'has' if missing == 1 else 'have'} no result: {why}"
+
 
 class Run:
     """One run in memory."""

@@ -9,7 +9,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ._native import Error
-from ._points import Among, Trial, at, check_point, check_space, needed, sampler, suggested, texts_of, write
+from ._points import (
+    FAR,
+    Among,
+    Trial,
+    at,
+    check_point,
+    check_space,
+    check_trials,
+    needed,
+    sampler,
+    suggested,
+    texts_of,
+    write,
+)
 from ._results import Results
 from ._study import Study
 
@@ -21,9 +34,21 @@ class Found(NamedTuple):
 
     @property
     def best(self) -> Trial | None:
-        """The least objective among trials whose claims all hold and that ran with all seeds."""
+        """The least objective among trials whose claims all hold and whose runs with all seeds all have a result."""
         allowed = [trial for trial in self.trials if trial.is_allowed and trial.has_all_seeds]
         return min(allowed, key=lambda trial: trial.value, default=None)
+
+    def __repr__(self) -> str:
+        best, refused = self.best, sum(bool(trial.failed) for trial in self.trials)
+        incomplete = [trial for trial in self.trials if trial.problem]
+        parts = [f"{len(self.trials)} points", f"{refused} of them with claims that do not hold" if refused else ""]
+        parts.append(f"{len(incomplete)} of them incomplete ({incomplete[0].problem})" if incomplete else "")
+        if best is None:
+            parts.append("none is allowed")
+        else:
+            where = ", ".join(f"{name} = {text}" for name, text in texts_of(best.parameters).items())
+            parts.append(f"the best is {best.value:.6g} with {where}: {best.folder}")
+        return "; ".join(part for part in parts if part)
 
 
 def search(
@@ -47,7 +72,10 @@ def search(
     Racing: a point is run with the first seed alone, and with all only if no claim fails with it and its objective
     is not worse than the best by more than a quarter. Each point is a study in a folder of its own in `out`, so the same call
     goes on after an interruption and runs nothing twice; `search.json` lists them. `running` goes to `Study.run`.
+
+    A point of which a run has no result is not the best: its objective is not asked for, and its `problem` says why.
     """
+    check_trials("search", trials)
     check_space("search", change, space)
     for point in first:
         check_point("search", point, space)
@@ -63,8 +91,8 @@ def search(
         best = Found(done).best
         found = tried(study, change, parameters, objective, folder / f"{number:04}", study.seeds, best, running)
         done.append(found)
-        trial.set_user_attr("constraints", [float(len(found.failed))])
-        asked.tell(trial, found.value)
+        trial.set_user_attr("constraints", [float(len(found.failed) + bool(found.problem))])
+        asked.tell(trial, FAR if found.problem else found.value)
         write(folder / "search.json", done)
     return Found(done)
 
@@ -83,13 +111,16 @@ def tried(
     changed = at(study, change, parameters)
     some = seeds[:1]
     while True:
-        results = changed.change(seeds=some).run(folder / f"{len(some)}-seeds", **running)
+        results = changed.change(seeds=some)._done(folder / f"{len(some)}-seeds", **running)
+        number = int(folder.name)
+        if problem := results._lack:
+            return Trial(number, parameters, math.nan, [], len(some), False, results.folder, problem)
         value = float(objective(results))
         if not math.isfinite(value):
             raise Error(f"search: the objective of {texts_of(parameters)} is {value} (allowed: finite numbers)")
         verdicts = results.verdicts
         failed = [claim.id for claim in verdicts if claim.verdict != "holds"]
-        found = Trial(int(folder.name), parameters, value, failed, len(some), some == seeds, results.folder)
+        found = Trial(number, parameters, value, failed, len(some), some == seeds, results.folder)
         is_worse = best is not None and value > best.value + abs(best.value) / 4
         if some == seeds or is_worse or any(claim.verdict == "fails" for claim in verdicts):
             return found

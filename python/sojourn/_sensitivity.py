@@ -11,6 +11,9 @@ from ._points import Among, changes, check_space, is_texts, is_whole, needed
 from ._results import Results
 from ._study import Study
 
+LEAST = 4
+"""Fewer samples say nothing of how certain the indices are: of a single one all of Sobol's intervals have no width."""
+
 INDICES = {"sobol": ("S1", "S1_conf", "ST", "ST_conf"), "morris": ("mu", "mu_star", "mu_star_conf", "sigma")}
 
 
@@ -59,12 +62,16 @@ def sensitivity(
     `out`, which any executor can run; `running` goes to `Study.run`.
 
     ``sobol`` takes ``samples * (parameters + 2)`` points, and `samples` should be a power of two; ``morris`` takes
-    ``samples * (parameters + 1)``, and some ten to fifty of them say which parameters matter at all. Seeds add
+    ``samples * (parameters + 1)``, and some ten to fifty of them say which parameters matter at all; 4 are the least. Seeds add
     noise that no parameter explains, the same for all points.
+
+    Raises `Error` if a run has no result; the same call tries those again.
     """
     check_space("sensitivity", change, space)
     if method not in INDICES:
         raise Error(f"sensitivity: method is '{method}' (allowed: sobol, morris)")
+    if samples < LEAST:
+        raise Error(f"sensitivity: samples is {samples} (allowed: {LEAST} or more)")
     if flow is not None and queue is not None:
         raise Error("sensitivity: a metric is of a flow or of a queue")
     if study.factors:
@@ -83,7 +90,9 @@ def sensitivity(
     document = study.to_dict()
     listed = {address: [row[at] for row in distinct] for at, address in enumerate(change)}
     document["factors"] = {"zip": [listed]}
-    results = Study(document, folder=study._native.folder).run(out, **running)
+    results = Study(document, folder=study._native.folder)._done(out, **running)
+    if results.missing:
+        raise Error(f"sensitivity: {results._lack}; the same call tries them again")
     of_row = dict(zip(distinct, means(results, metric, flow, queue, len(distinct))))
     values = [of_row[row] for row in rows]
     numpy = needed("numpy", "sensitivity", "sensitivity")
@@ -91,7 +100,8 @@ def sensitivity(
     if answers.std() == 0.0:
         raise Error(f"sensitivity: {metric} is {answers[0]:.6g} at all points, so it depends on nothing")
     if method == "sobol":
-        found = analyze.analyze(problem, answers, calc_second_order=False, seed=seed)
+        # SALib takes a 0 for none, and its intervals are then others each time.
+        found = analyze.analyze(problem, answers, calc_second_order=False, seed=seed + 1)
     else:
         found = analyze.analyze(problem, drawn, answers, seed=seed)
     indices = {name: {index: float(found[index][at]) for index in INDICES[method]} for at, name in enumerate(space)}

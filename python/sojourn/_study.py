@@ -228,10 +228,21 @@ class Study:
 
         Raises `StudyError`, `RunError`, `ResultsError`, or `ExecutorError` if the executor breaks.
         """
+        return self._done(out, seeds=seeds, jobs=jobs, shard=shard, progress=progress, executor=executor)
+
+    def _done(
+        self,
+        out: str | PathLike[str] | None = None,
+        *,
+        seeds: int | Sequence[int] | None = None,
+        jobs: int | None = None,
+        shard: str | None = None,
+        progress: bool | Callable[[Progress], object] = True,
+        executor: Executor | Callable[[], Executor] | None = None,
+    ) -> Results:
+        """`run` for those who say themselves which runs have no result."""
         if seeds is not None:
-            return self.change(seeds=seeds).run(
-                out, jobs=jobs, shard=shard, progress=progress, executor=executor
-            )
+            return self.change(seeds=seeds)._done(out, jobs=jobs, shard=shard, progress=progress, executor=executor)
         check_whole("jobs", jobs)
         tell = teller(progress)
         folder = self._native.default_folder(shard) if out is None else out

@@ -120,6 +120,17 @@ class Broken(Steady):
         self.cwnd /= 0
 
 
+class Lazarus(Steady):
+    """Ends the runs of some seeds."""
+
+    def begin(self) -> None:
+        super().begin()
+        self.is_doomed = self.random.random() < 0.3
+
+    def on_ack(self, ack: sj.Ack) -> None:
+        self.cwnd /= 0 if self.is_doomed else 1
+
+
 class Vanishing(Steady):
     def on_congestion(self, congestion: sj.Congestion) -> None:
         self.cwnd = 0

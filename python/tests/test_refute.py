@@ -10,6 +10,8 @@ import pytest
 
 import sojourn as sj
 
+from . import own_parts as parts
+
 WORLD: dict[str, Any] = {
     "title": "A short buffer",
     "scenario": {
@@ -59,7 +61,67 @@ def test_a_claim_that_holds_everywhere_is_said_to_have_held(tmp_path: Path) -> N
     change = {"path.queue": "bfifo limit {kilobytes}kB"}
     found = sj.refute(sj.Study(WORLD), "full", change, narrow, {"kilobytes": 90}, tmp_path, trials=6, progress=False)
     assert found.world is None and found.changed == {} and len(found.trials) == 3
-    assert "held in all 3 worlds that were tried; it was nearest to failing with kilobytes = 9" in repr(found)
+    assert "held in all 3 worlds that were tried, with all 2 seeds; it was nearest to failing with kilobytes = 9" in repr(found)
+
+
+def of(cca: str, claim: str, seeds: int) -> sj.Study:
+    """One flow over a loss that each seed has another draw of."""
+    scenario = {**WORLD["scenario"], "flow": [{"name": "one", "app": "bulk", "cca": cca, "start_jitter": "50ms"}]}
+    return sj.Study({**WORLD, "scenario": scenario, "repeat": {"seeds": seeds}, "claim": [{"id": "c", "text": "x", "expect": claim}]})
+
+
+RTT: dict[str, Any] = {"rtt": (5.0, 50.0)}
+
+
+@pytest.mark.parametrize(("cca", "count"), [(sj.own(parts.Broken), "1 of 1 runs has"), (sj.own(parts.Lazarus), " of 6 runs have")])
+def test_worlds_without_results_neither_hold_nor_fail(cca: str, count: str, tmp_path: Path) -> None:
+    study = of(cca, "goodput_mbps(one) > 0.01 Mbps", 6)
+    found = sj.refute(study, "c", {"path.rtt": "{rtt}ms"}, RTT, {"rtt": 10.0}, tmp_path, trials=2, progress=False)
+    assert found.world is None and [trial.failed for trial in found.trials] == [[], []]
+    assert all(count in trial.problem and not trial.is_allowed and not trial.has_all_seeds for trial in found.trials)
+    assert "could not be tested in any of the 2 worlds that were tried: " in repr(found)
+    assert f"{count} no result: run " in repr(found) and "ZeroDivisionError" in repr(found)
+    listed = json.loads((tmp_path / "refute.json").read_text())["trials"]
+    assert [trial["value"] for trial in listed] == [None, None]
+
+
+def test_a_world_that_cannot_be_tested_is_told_beside_those_that_hold(tmp_path: Path) -> None:
+    study = of("reno", "goodput_mbps(one) > 0.01 Mbps", 2)
+    change, space = {"flow.one.cca": "{cca}"}, {"cca": ["reno", sj.own(parts.Broken)]}
+    found = sj.refute(study, "c", change, space, {"cca": "reno"}, tmp_path, trials=2, progress=False)
+    assert "held in 1 of the 2 worlds that were tried, with all 2 seeds; it was nearest to" in repr(found)
+    assert "; it could not be tested in 1 of 2 worlds: 1 of 1 runs has no result: run 0: " in repr(found)
+
+
+def test_what_the_first_seed_hides_is_found(tmp_path: Path) -> None:
+    """The first seed's loss leaves more than the bound in these worlds; the mean over all seeds is below it."""
+    flows = [{"name": "one", "app": "bulk", "cca": "reno", "start_jitter": "50ms"}]
+    scenario = {**WORLD["scenario"], "path": {**WORLD["scenario"]["path"], "loss": "1%"}, "flow": flows}
+    world: dict[str, Any] = {**WORLD, "repeat": {"seeds": 5}, "scenario": scenario, "claim": []}
+    table = sj.Study(world).run(tmp_path / "study", progress=False).runs
+    rates = [rate for rate, kind in zip(table["goodput_mbps"], table["kind"]) if kind == "flow"]
+    best = rates.index(max(rates))
+    seeds = [best + 1, *(seed for seed in range(1, 6) if seed != best + 1)]
+    bound = (max(rates) + sum(rates) / len(rates)) / 2
+    claim = {"id": "c", "text": "x", "expect": f"goodput_mbps(one) > {bound:.6f} Mbps"}
+    study = sj.Study({**world, "claim": [claim], "repeat": {"seeds": seeds}})
+    assert study.change(seeds=seeds[:1]).run(tmp_path / "first", progress=False).verdicts[0].verdict == "holds"
+    change, space = {"path.queue": "bfifo limit {kilobytes}kB"}, {"kilobytes": (400, 402)}
+    found = sj.refute(study, "c", change, space, {"kilobytes": 400}, tmp_path / "out", trials=1, progress=False)
+    assert found.world is not None and found.world.seeds == 5 and ", with all 5 seeds: " in repr(found)
+
+
+def test_what_makes_a_world_simpler_rests_on_all_seeds(tmp_path: Path) -> None:
+    found = adversary(tmp_path, trials=30, seed=3)
+    assert found.first is not None
+    # Those after the first that fails.
+    assert all(trial.has_all_seeds for trial in found.trials[found.first.number :])
+
+
+@pytest.mark.parametrize("trials", [0, -1])
+def test_no_trials_are_refused(trials: int, tmp_path: Path) -> None:
+    with pytest.raises(sj.Error, match=rf"refute: trials is {trials} \(allowed: 1 or more\)"):
+        adversary(tmp_path, trials=trials)
 
 
 def test_a_claim_that_fails_at_the_start_is_refuted_there(tmp_path: Path) -> None:
@@ -116,15 +178,31 @@ def test_the_least_round_trip_depends_on_the_path_alone(method: Any, index: str,
     assert [label.get_text() for label in ax.get_yticklabels()] == list(PING_SPACE)
 
 
+def test_the_same_seed_gives_the_same_intervals(tmp_path: Path) -> None:
+    first, second = (samples("sobol", tmp_path / "points", samples=8) for _ in range(2))
+    assert first.indices == second.indices
+
+
+def test_too_few_samples_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(sj.Error, match=r"samples is 1 \(allowed: 4 or more\)"):
+        samples("sobol", tmp_path, samples=1)
+
+
+def test_there_is_no_sensitivity_of_a_part_of_the_runs(tmp_path: Path) -> None:
+    study = of(sj.own(parts.Lazarus), "goodput_mbps(one) > 0.01 Mbps", 6)
+    with pytest.raises(sj.Error, match=r"\d+ of \d+ runs have no result: run \d+: .*ZeroDivisionError.*the same call tries them again"):
+        sj.sensitivity(study, {"path.rtt": "{rtt}ms"}, RTT, "rtt_p95_ms", tmp_path, flow="one", method="morris", samples=4, progress=False)
+
+
 def test_what_has_no_sensitivity_is_told(tmp_path: Path) -> None:
     change, space = {"path.queue": "bfifo limit {kilobytes}kB"}, {"kilobytes": (6, 100)}
     study = sj.Study({**WORLD, "factors": {"path.rtt": ["5ms", "6ms"]}})
     with pytest.raises(sj.Error, match=r"the study has factors, path.rtt"):
         sj.sensitivity(study, change, space, "rtt_min_ms", tmp_path, progress=False)
     with pytest.raises(sj.Error, match="no metric is named 'speed'"):
-        sj.sensitivity(sj.Study(WORLD), change, space, "speed", tmp_path / "a", samples=2, progress=False)
+        sj.sensitivity(sj.Study(WORLD), change, space, "speed", tmp_path / "a", samples=4, progress=False)
     with pytest.raises(sj.Error, match="the flow 'two' has no rtt_min_ms in the world"):
-        sj.sensitivity(sj.Study(WORLD), change, space, "rtt_min_ms", tmp_path / "b", flow="two", samples=2, progress=False)
+        sj.sensitivity(sj.Study(WORLD), change, space, "rtt_min_ms", tmp_path / "b", flow="two", samples=4, progress=False)
 
 
 def test_closed_forms_are_those_of_the_command() -> None:

@@ -7,6 +7,8 @@ import pytest
 
 import sojourn as sj
 
+from . import own_parts as parts
+
 CALL = {
     "title": "How long a buffer",
     "scenario": {
@@ -52,6 +54,26 @@ def test_nothing_is_found_where_the_claim_never_holds(tmp_path: Path) -> None:
     study = sj.Study({**CALL, "claim": [{"id": "no", "text": "Too fast", "expect": "tcp_goodput_sum() > 20 Mbps"}]})
     found = sj.search(study, CHANGE, SPACE, delay, tmp_path, trials=2, progress=False)
     assert found.best is None and [trial.failed for trial in found.trials] == [["no"], ["no"]]
+
+
+def test_a_point_with_runs_without_a_result_is_not_the_best(tmp_path: Path) -> None:
+    study = sj.Study({**CALL, "claim": [], "repeat": {"seeds": 6}})
+    points = [{"cca": sj.own(parts.Lazarus)}, {"cca": "reno"}]
+    found = sj.search(
+        study, {"flow.cubic.cca": "{cca}"}, {"cca": [point["cca"] for point in points]}, delay, tmp_path,
+        trials=2, first=points, progress=False,
+    )  # fmt: skip
+    incomplete, whole = found.trials
+    assert not incomplete.has_all_seeds and not incomplete.is_allowed and "no result: run " in incomplete.problem
+    assert whole.has_all_seeds and found.best == whole
+    assert "2 points; 1 of them incomplete (" in repr(found) and "the best is " in repr(found)
+    assert json.loads((tmp_path / "search.json").read_text())[0]["value"] is None
+
+
+@pytest.mark.parametrize("trials", [0, -1])
+def test_no_trials_are_refused(trials: int, tmp_path: Path) -> None:
+    with pytest.raises(sj.Error, match=rf"search: trials is {trials} \(allowed: 1 or more\)"):
+        sj.search(sj.Study(CALL), CHANGE, SPACE, delay, tmp_path, trials=trials, progress=False)
 
 
 def test_what_is_wrong_is_told(tmp_path: Path) -> None:
