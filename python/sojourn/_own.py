@@ -6,11 +6,8 @@ They are slow: each acknowledgement, or each packet, is a call of Python's, and 
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib
-import inspect
 import random
-import sys
 import traceback
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +15,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 from . import _native as extension
 from ._native import Ack, Congestion, Error, Lost, Packet, Start
+from ._source import digest
 from ._study import Study, simulate
 
 Value = bool | int | float | str
@@ -263,21 +261,6 @@ def written(value: Value) -> str:
     if not text or any(sign.isspace() or sign == "=" for sign in text):
         raise Error(f"python: '{text}' cannot be written in a study (allowed: texts without blanks and '=')")
     return text
-
-
-def digest(part: type) -> str:
-    """Of the class's module; in a notebook or a script of the class and those of its bases that are in it."""
-    module = sys.modules[part.__module__]
-    file = getattr(module, "__file__", None)
-    try:
-        if part.__module__ not in ("__main__", "__mp_main__") and file is not None:
-            source = Path(file).read_bytes()
-        else:
-            bases = [one for one in part.__mro__ if one.__module__ == part.__module__]
-            source = "".join(inspect.getsource(one) for one in bases).encode()
-    except (OSError, TypeError) as error:
-        raise Error(f"python: the source of {part.__qualname__} is not to be had: {error}") from None
-    return hashlib.sha256(source).hexdigest()[:16]
 
 
 def make(part: Any, settings: list[tuple[str, str]], start: Any) -> Any:

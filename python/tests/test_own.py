@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
+import os
+import subprocess
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -129,6 +133,82 @@ def test_other_code_has_other_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     queue = f"python mine_one:Fifo code={'0' * 16}"
     with pytest.raises(sj.StudyError, match="is not the code 0000000000000000"):
         study(queue=queue)
+
+
+MINE = """
+import os
+import sojourn as sj
+import helper_module
+from base_module import Base
+STEP = float(os.environ["STEP"])
+UNUSED = os.environ["UNUSED"]
+COUNT = 0
+SEEN = []
+class Child(Base):
+    def begin(self):
+        global COUNT
+        COUNT += 1
+        SEEN.append(COUNT)
+    def step(self):
+        return STEP * helper_module.half()
+"""
+BASE = """
+import sojourn as sj
+class Base(sj.Controller):
+    def on_ack(self, ack):
+        self.cwnd += self.step() * ack.delivered / self.cwnd
+    def on_congestion(self, congestion):
+        self.cwnd = max(self.cwnd / 2, 2)
+"""
+HELPER = """
+import deeper_module
+def half():
+    return deeper_module.HALF
+"""
+DEEPER = """
+import os
+HALF = float(os.environ["HALF"])
+"""
+
+
+def test_what_the_code_names_is_a_part_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    # Files that change within a second would be taken for those that were compiled.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    sources = {"mine_module": MINE, "base_module": BASE, "helper_module": HELPER, "deeper_module": DEEPER}
+
+    def digest(changed: dict[str, str] = {}, /, **environment: str) -> str:
+        for name, value in {"STEP": "1", "UNUSED": "1", "HALF": "0.5", **environment}.items():
+            monkeypatch.setenv(name, value)
+        for name, source in {**sources, **changed}.items():
+            (tmp_path / f"{name}.py").write_text(source)
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        own = study("python mine_module:Child")
+        before = own.check().digest
+        sj.simulate(own)
+        assert importlib.import_module("mine_module").COUNT > 0
+        # What changes while a run lasts does not count.
+        assert study("python mine_module:Child").check().digest == before
+        return before
+
+    first = digest()
+    assert digest() == first and digest(UNUSED="2") == first
+    others = [
+        digest(STEP="2"),
+        digest(HALF="0.25"),
+        digest({"base_module": BASE.replace("/ 2", "/ 3")}),
+        digest({"helper_module": HELPER + "# changed"}),
+    ]
+    assert len({first, *others}) == 5
+
+
+def test_classes_of_a_notebook_are_known_by_their_text_and_what_it_names(tmp_path: Path) -> None:
+    environment = {**os.environ, "IPYTHONDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("notebook.py"))], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_workers_import_the_class(tmp_path: Path) -> None:
