@@ -9,17 +9,19 @@
     plot.delays(results, metric="rtt").figure.savefig("rtt.svg")
 
 Each function draws into `ax`, or into a new figure, and returns its axes. Where a study has factors, ``where``
-chooses: ``where={"path.queue": "fq_codel"}``. Means are over runs; nothing is smoothed.
+chooses: ``where={"path.queue": "fq_codel"}``. Means are over runs; nothing is smoothed. Where runs have no result,
+a line over the axes says over how many seeds the figure is.
 """
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from ._native import ResultsError, Table
-from ._results import Results, Run
+from ._results import Results, Run, several
 from ._sensitivity import Sensitivity
 
 try:
@@ -33,7 +35,8 @@ except ImportError as error:
 
 __all__ = ["delays", "ellipses", "heat", "sensitivity", "series", "shares", "throughput_delay"]
 
-Where = Mapping[str, str | Iterable[str]]
+Where = Mapping[str, str | int | Iterable[str | int]]
+"""Values of factors, or of ``seed``, ``scenario``, ``run``, ``name`` and ``group``."""
 Numbers = NDArray[np.float64]
 
 # Okabe and Ito's colours, which the colour-blind can tell apart.
@@ -85,15 +88,17 @@ def delays(
     flow: str | Iterable[str] | None = None,
     queue: str | Iterable[str] | None = None,
     by: str | None = None,
-    where: Where | None = None,
+    where: Mapping[str, str | Iterable[str]] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Cumulative distributions of a delay, over all samples of all runs that are chosen.
 
     A line for each flow or queue, or with `by` for each value of that factor.
     """
+    note = ""
     if isinstance(results, Results):
         table = results.delays(flow=flow, queue=queue, metric=metric, where=where)
+        note = seeds_of(results, texts_of(where))
     else:
         table = results.delays(flow=flow, queue=queue, metric=metric)
     if by is not None and by not in table.columns:
@@ -101,16 +106,17 @@ def delays(
     if not len(table):
         raise ResultsError(f"nothing that was asked for has a distribution of {metric}")
     ax = axes(ax)
-    high, samples = numbers(table, "high_ns") / 1e6, numbers(table, "samples")
+    low, high, samples = numbers(table, "low_ns") / 1e6, numbers(table, "high_ns") / 1e6, numbers(table, "samples")
     at = positions(table[by or "name"])
     for colour, name in zip(cycle(len(at)), at):
         rows = at[name]
         order = rows[np.argsort(high[rows], kind="stable")]
         share = np.cumsum(samples[order]) / samples[order].sum()
-        ax.step(high[order], share, where="post", color=colour, label=name, linewidth=1.2)
+        # No sample is below the first bucket.
+        ax.step([low[order[0]], *high[order]], [0.0, *share], where="post", color=colour, label=name, linewidth=1.2)
     ax.set(xlabel=f"{metric} (ms)", ylabel="share of samples", ylim=(0, 1))
     ax.legend(fontsize="small")
-    return ax
+    return noted(ax, note)
 
 
 def throughput_delay(
@@ -126,12 +132,13 @@ def throughput_delay(
 
     A small point is a flow of a run, a large one their mean. `by` is ``group`` (of flows) or a factor.
     """
+    found, note = clouds(results, delay, throughput, by, where)
     ax = axes(ax)
-    for colour, name, points in clouds(results, delay, throughput, by, where):
+    for colour, name, points in found:
         ax.scatter(points[:, 0], points[:, 1], s=10, color=colour, alpha=0.4, linewidths=0)
         x, y = points.mean(axis=0)
         ax.scatter(x, y, s=60, color=colour, label=name, edgecolors="black", linewidths=0.6)
-    return better_up_and_right(ax, delay, throughput)
+    return noted(better_up_and_right(ax, delay, throughput), note)
 
 
 def ellipses(
@@ -146,8 +153,9 @@ def ellipses(
 ) -> Axes:
     """Remy's plot (Winstein and Balakrishnan, SIGCOMM 2013, figure 4): for each group the mean of its flows, and
     the ellipse of one standard deviation of the two-dimensional normal distribution that fits them best."""
+    found, note = clouds(results, delay, throughput, by, where)
     ax = axes(ax)
-    for colour, name, points in clouds(results, delay, throughput, by, where):
+    for colour, name, points in found:
         x, y = points.mean(axis=0)
         ax.scatter(x, y, s=30, color=colour, label=name)
         if len(points) > 1:
@@ -157,28 +165,34 @@ def ellipses(
             centre = (float(x), float(y))
             ax.add_patch(Ellipse(centre, float(width), float(height), angle=angle, color=colour, alpha=0.25))
     ax.autoscale_view()
-    return better_up_and_right(ax, delay, throughput)
+    return noted(better_up_and_right(ax, delay, throughput), note)
 
 
 def shares(
     results: Results, by: str, *, metric: str = "goodput_mbps", where: Where | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Bars of what each group of flows gets of all flows' `metric`, one bar for each value of the factor `by`."""
-    rows = flows(results, where)
-    ax = axes(ax)
-    groups = list(dict.fromkeys(row["group"] for row in rows))
-    values = list(dict.fromkeys(factor(row, by) for row in rows))
+    """Bars of what each group of flows gets of all flows' `metric`, one bar for each value of the factor `by`.
+
+    Groups without the metric are left out, and so are values for which no flow has it.
+    """
+    rows = chosen(results, "flow", where, ["group", by], [metric])
+    is_there = np.isfinite(rows.values[metric])
+    if not is_there.any():
+        raise ResultsError(f"no flow that was asked for has {metric}")
+    group_of, value_of = np.array(rows.texts["group"])[is_there], np.array(rows.texts[by])[is_there]
+    groups, values = list(dict.fromkeys(group_of.tolist())), list(dict.fromkeys(value_of.tolist()))
     totals = np.zeros((len(groups), len(values)))
-    for row in rows:
-        totals[groups.index(row["group"]), values.index(factor(row, by))] += row[metric_of(row, metric)] or 0.0
+    places = ([groups.index(name) for name in group_of], [values.index(value) for value in value_of])
+    np.add.at(totals, places, rows.values[metric][is_there])
     share = totals / np.maximum(totals.sum(axis=0), 1e-300)
+    ax = axes(ax)
     below = np.zeros(len(values))
     for colour, group, part in zip(cycle(len(groups)), groups, share):
         ax.bar(values, part, bottom=below, color=colour, label=group)
         below += part
     ax.set(ylabel=f"share of {metric}", xlabel=by, ylim=(0, 1))
     ax.legend(fontsize="small")
-    return ax
+    return noted(ax, rows.note)
 
 
 def heat(
@@ -194,35 +208,29 @@ def heat(
 ) -> Axes:
     """The mean of a metric over two factors: of a group of flows, of a queue, or of the runs."""
     kind = "flow" if flow else "queue" if queue else "run"
-    rows = [
-        row
-        for row in chosen(results, where)
-        if row["kind"] == kind and (flow is None or flow in (row["name"], row["group"]))
-        and (queue is None or row["name"] == queue)
-    ]  # fmt: skip
-    if not rows:
-        raise ResultsError(f"no {kind} is named '{flow or queue}'")
-    across = list(dict.fromkeys(factor(row, x) for row in rows))
-    up = list(dict.fromkeys(factor(row, y) for row in rows))
+    rows = chosen(results, kind, where, [x, y], [metric], flow or queue)
+    is_there = np.isfinite(rows.values[metric])
+    if not is_there.any():
+        raise ResultsError(f"no {kind} that was asked for has {metric}")
+    across, up = list(dict.fromkeys(rows.texts[x])), list(dict.fromkeys(rows.texts[y]))
     sums, counts = np.zeros((len(up), len(across))), np.zeros((len(up), len(across)))
-    for row in rows:
-        value = row[metric_of(row, metric)]
-        if value is not None:
-            sums[up.index(factor(row, y)), across.index(factor(row, x))] += value
-            counts[up.index(factor(row, y)), across.index(factor(row, x))] += 1
+    places = (np.array([up.index(value) for value in rows.texts[y]]), np.array([across.index(value) for value in rows.texts[x]]))
+    places = (places[0][is_there], places[1][is_there])
+    np.add.at(sums, places, rows.values[metric][is_there])
+    np.add.at(counts, places, 1)
     means = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
     ax = axes(ax)
     image = ax.imshow(means, origin="lower", aspect="auto", cmap="viridis")
     ax.set_xticks(range(len(across)), across)
     ax.set_yticks(range(len(up)), up)
     ax.set(xlabel=x, ylabel=y)
-    middle = float(np.nanmean(means)) if counts.any() else 0.0
+    middle = float(np.nanmean(means))
     for (row_at, column_at), mean in np.ndenumerate(means):
         if np.isfinite(mean):
             colour = "white" if mean < middle else "black"
             ax.text(column_at, row_at, f"{mean:.3g}", ha="center", va="center", color=colour, fontsize="small")
     ax.figure.colorbar(image, ax=ax, label=titled(metric))
-    return ax
+    return noted(ax, rows.note)
 
 
 def sensitivity(found: Sensitivity, *, ax: Axes | None = None) -> Axes:
@@ -293,51 +301,122 @@ def bands(ax: Axes, times: Numbers, phases: list[str | None]) -> None:
         began = float(times[at])
 
 
-def chosen(results: Results, where: Where | None) -> list[dict[str, Any]]:
-    """The rows of the runs that are chosen, each with the group of its flow."""
-    table = results.runs.to_dict()
-    names = {name: ([values] if isinstance(values, str) else list(values)) for name, values in (where or {}).items()}
-    for name in names:
-        if name not in table:
-            raise ResultsError(f"where: no factor is named '{name}'")
-    groups = [{flow["name"]: flow["group"] for flow in one["flows"]} for one in results.plan["scenarios"]]
-    rows: list[dict[str, Any]] = []
-    for at in range(len(table["run"])):
-        row = {name: values[at] for name, values in table.items()}
-        if all(row[name] in values for name, values in names.items()):
-            row["group"] = groups[row["scenario"]].get(row["name"], row["name"])
-            rows.append(row)
-    return rows
+NO_METRICS = ("run", "scenario", "seed", "kind", "name", "digest", "end_state")
 
 
-def flows(results: Results, where: Where | None) -> list[dict[str, Any]]:
-    return [row for row in chosen(results, where) if row["kind"] == "flow"]
+class Rows(NamedTuple):
+    """What was asked for of the rows that were chosen."""
+
+    texts: dict[str, list[str]]
+    values: dict[str, Numbers]
+    """Not-a-number where there is none."""
+    note: str
 
 
-def factor(row: dict[str, Any], name: str) -> str:
-    if not isinstance(row.get(name), str):
-        raise ResultsError(f"no factor is named '{name}'")
-    return str(row[name])
+def chosen(
+    results: Results, kind: str, where: Where | None, by: list[str], metrics: list[str], name: str | None = None
+) -> Rows:
+    """Columns of the flows, queues or runs that are chosen; of a table of some hundred columns no others are read."""
+    if not isinstance(cast(object, results), Results):
+        raise TypeError(f"results: a {type(results).__name__} is none (allowed: Results, which study.run and sojourn.Results give)")
+    plan, table = results.plan, results.runs
+    factors = [str(one["name"]) for one in plan["factors"]]
+    wanted = texts_of(where)
+    for factor in by:
+        known("factor", factor, factors + ["group"])
+    for metric in metrics:
+        known("metric", metric, [column for column in table.columns if column not in (*NO_METRICS, *factors)])
+    if not len(table):
+        raise ResultsError(f"there is nothing to draw: {results._lack}")
+    groups = [{flow["name"]: flow["group"] for flow in one["flows"]} for one in plan["scenarios"]]
+    names, scenarios = table["name"], numbers(table, "scenario").astype(np.intp)
+    keep = np.array([one == kind for one in table["kind"]], dtype=bool)
+
+    def column(named: str) -> list[str]:
+        if named == "group":
+            return [groups[scenario].get(name, name) for scenario, name in zip(scenarios.tolist(), names)]
+        return names if named == "name" else list(map(str, table[named]))
+
+    for named, values in wanted.items():
+        known("factor", named, [*factors, "group", "name", "run", "scenario", "seed"], "where: ")
+        texts = column(named)
+        for value in values:
+            known(f"value of '{named}'", value, allowed_values(results, named, texts), "where: ")
+        asked = set(values)
+        keep &= np.array([text in asked for text in texts], dtype=bool)
+    if name is not None:
+        grouped = column("group") if kind == "flow" else names
+        of_kind = [row for row, one in enumerate(table["kind"]) if one == kind]
+        known(kind, name, list(dict.fromkeys([grouped[row] for row in of_kind] + [names[row] for row in of_kind])))
+        keep &= np.array([name in pair for pair in zip(names, grouped)], dtype=bool)
+    at = np.flatnonzero(keep)
+    if not len(at):
+        raise ResultsError(f"no {kind} is all of what was asked for")
+    texts_by = {one: [texts[row] for row in at] for one in by for texts in [column(one)]}
+    return Rows(texts_by, {metric: numbers(table, metric)[at] for metric in metrics}, seeds_of(results, wanted))
 
 
-def metric_of(row: dict[str, Any], name: str) -> str:
-    if name not in row:
-        raise ResultsError(f"no metric is named '{name}'")
-    return name
+def texts_of(where: Mapping[str, Any] | None) -> dict[str, list[str]]:
+    return {
+        name: [values] if isinstance(values, str) else list(map(str, several(values))) for name, values in (where or {}).items()
+    }
+
+
+def allowed_values(results: Results, named: str, texts: list[str]) -> list[str]:
+    """Those of a factor that are planned, though they have no runs yet."""
+    planned: list[list[str]] = [one["values"] for one in results.plan["factors"] if one["name"] == named]
+    if named == "seed":
+        planned = [list(map(str, results.plan["seeds"]))]
+    return planned[0] if planned else list(dict.fromkeys(texts))
+
+
+def known(what: str, name: str, names: list[str], before: str = "") -> None:
+    if name in names:
+        return
+    near = difflib.get_close_matches(name, names, 1)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    # A list of several hundred would hide the message.
+    allowed = f" (allowed: {', '.join(names) or 'none'})" if len(names) <= 20 else " (allowed: what Results.runs.columns lists)"
+    raise ResultsError(f"{before}no {what} is named '{name}'{hint}{allowed}")
+
+
+def seeds_of(results: Results, where: Mapping[str, list[str]]) -> str:
+    """Over how many seeds the chosen worlds are, if runs of them have no result."""
+    plan, missing = results.plan, set(results.missing)
+    if not missing:
+        return ""
+    names = [one["name"] for one in plan["factors"]]
+    there: dict[int, int] = {}
+    planned = 0
+    for run, one in enumerate(plan["runs"]):
+        of = {**dict(zip(names, plan["scenarios"][one["scenario"]]["factors"])), "seed": str(one["seed"])}
+        if all(of[name] in values for name, values in where.items() if name in of):
+            there[one["scenario"]] = there.get(one["scenario"], 0) + (run not in missing)
+            planned += 1
+    if not there or sum(there.values()) == planned:
+        return ""
+    least, most = min(there.values()), max(there.values())
+    count = str(least) if least == most else f"{least} to {most}"
+    return f"over {count} of {planned // len(there)} seeds"
+
+
+def noted(ax: Axes, note: str) -> Axes:
+    if note:
+        ax.set_title(note, loc="right", fontsize="small")
+    return ax
 
 
 def clouds(
     results: Results, delay: str, throughput: str, by: str, where: Where | None
-) -> list[tuple[str, str, NDArray[np.float64]]]:
-    """For each group its colour, its name, and its flows' delays and throughputs."""
-    points: dict[str, list[tuple[float, float]]] = {}
-    for row in flows(results, where):
-        point = (row[metric_of(row, delay)], row[metric_of(row, throughput)])
-        if None not in point:
-            points.setdefault(factor(row, by), []).append(point)
-    if not points:
+) -> tuple[list[tuple[str, str, NDArray[np.float64]]], str]:
+    """For each group its colour, its name, and its flows' delays and throughputs; and over how many seeds."""
+    rows = chosen(results, "flow", where, [by], [delay, throughput])
+    points = np.column_stack([rows.values[delay], rows.values[throughput]])
+    there = np.flatnonzero(np.isfinite(points[:, 0]) & np.isfinite(points[:, 1]))
+    if not len(there):
         raise ResultsError(f"no flow that was asked for has {delay} and {throughput}")
-    return [(colour, name, np.array(points[name])) for colour, name in zip(cycle(len(points)), points)]
+    points, at = points[there], positions([rows.texts[by][row] for row in there])
+    return [(colour, name, points[at[name]]) for colour, name in zip(cycle(len(at)), at)], rows.note
 
 
 def better_up_and_right(ax: Axes, delay: str, throughput: str) -> Axes:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import matplotlib
 import numpy as np
@@ -67,8 +68,9 @@ def test_an_ellipse_has_the_standard_deviations_of_its_points(results: sj.Result
     ax = plot.ellipses(results, delay="rtt_p95_ms", by="path.queue")
     ellipses = [patch for patch in ax.patches if isinstance(patch, Ellipse)]
     assert len(ellipses) == 2
-    rows = [row for row in plot.flows(results, None) if row["path.queue"] == "fq_codel"]
-    spread = np.cov(np.array([(row["rtt_p95_ms"], row["goodput_mbps"]) for row in rows]).T)
+    runs = results.runs
+    rows = zip(runs["kind"], runs["path.queue"], runs["rtt_p95_ms"], runs["goodput_mbps"])
+    spread = np.cov(np.array([point for kind, queue, *point in rows if (kind, queue) == ("flow", "fq_codel")]).T)
     widths = (ellipses[1].get_width() / 2) ** 2 + (ellipses[1].get_height() / 2) ** 2
     assert widths == pytest.approx(np.trace(spread))
     turn = np.deg2rad(ellipses[1].get_angle())
@@ -91,7 +93,8 @@ def test_a_heat_map_has_means(study: sj.Study) -> None:
     results = wide.run(tempfile.mkdtemp() + "/out", seeds=2, progress=False)
     ax = plot.heat(results, "path.queue", "path.rate", "goodput_sum_mbps")
     grid = np.asarray(ax.images[0].get_array())
-    rows = [row["goodput_sum_mbps"] for row in plot.chosen(results, {"path.queue": "fq_codel", "path.rate": "10Mbps"}) if row["kind"] == "run"]  # fmt: skip
+    columns = zip(*(results.runs[name] for name in ("kind", "path.queue", "path.rate", "goodput_sum_mbps")))
+    rows = [value for *world, value in columns if world == ["run", "fq_codel", "10Mbps"]]
     assert len(rows) == 2 and grid[1, 1] == pytest.approx(np.mean(rows))
     assert plot.heat(results, "path.queue", "path.rate", "rtt_p95_ms", flow="bbr").get_xlabel() == "path.queue"
 
@@ -107,9 +110,95 @@ def test_a_heat_map_has_means(study: sj.Study) -> None:
         (lambda r: plot.throughput_delay(r, delay="late_ms"), "no metric is named 'late_ms'"),
         (lambda r: plot.throughput_delay(r, delay="ping_p95_ms"), "no flow that was asked for has"),
         (lambda r: plot.heat(r, "path.queue", "path.queue", "goodput_mbps", flow="reno"), "no flow is named 'reno'"),
-        (lambda r: plot.shares(r, "path.queue", where={"rate": "x"}), "where: no factor is named 'rate'"),
+        (lambda r: plot.shares(r, "path.queue", where={"rate": "x"}), r"where: no factor is named 'rate' \(allowed: path.queue, group"),
+        (lambda r: plot.shares(r, "path.queue", where={"path.queue": "fq_code"}), "no value of 'path.queue' is named 'fq_code'; did you mean 'fq_codel'"),
+        (lambda r: plot.heat(r, "path.queue", "path.queue", "rtt_p95_ms", flow="bbr", where={"path.queue": "x"}), "allowed: pfifo limit 50, fq_codel"),
+        (lambda r: plot.throughput_delay(r, where={"seed": 9}), r"no value of 'seed' is named '9' \(allowed: 1, 2, 3\)"),
+        (lambda r: plot.shares(r, "path.queue", metric="sojourn_p95_ms"), "no flow that was asked for has sojourn_p95_ms"),
+        (lambda r: plot.heat(r, "path.queue", "path.queue", "ping_p95_ms", flow="bbr"), "no flow that was asked for has ping_p95_ms"),
+        (lambda r: plot.heat(r, "path.queue", "path.queue", "goodput_mbps", queue="que"), "no queue is named 'que'; did you mean 'queue'"),
     ],
 )
 def test_what_is_not_there_is_told(draw: object, text: str, results: sj.Results) -> None:
     with pytest.raises(sj.ResultsError, match=text):
         draw(results)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda run: plot.throughput_delay(run),
+        lambda run: plot.ellipses(run),
+        lambda run: plot.shares(run, "path.queue"),
+        lambda run: plot.heat(run, "path.queue", "path.queue", "jain"),
+    ],
+)
+def test_a_run_alone_has_no_seeds_to_compare(draw: object, study: sj.Study) -> None:
+    with pytest.raises(TypeError, match=r"results: a Run is none \(allowed: Results, which study.run"):
+        draw(sj.simulate(study.scenarios[0]))  # type: ignore[operator]
+
+
+def test_where_takes_seeds_and_numbers(results: sj.Results) -> None:
+    ax = plot.throughput_delay(results, delay="rtt_p95_ms", where={"seed": [1, 2], "name": "cubic"})
+    assert labels(ax) == ["cubic"] and len(np.asarray(ax.collections[0].get_offsets())) == 4
+
+
+def test_a_distribution_rises_from_nothing_and_may_have_one_bucket() -> None:
+    scenario = {"duration": "2s", "path": {"rate": "10Mbps", "rtt": "20ms", "queue": "pfifo"}, "flow": [{"name": "p", "app": "ping"}]}
+    run = sj.simulate(scenario)
+    assert len(run.delays(flow="p", metric="ping")) == 1
+    x, y = (np.asarray(data) for data in plot.delays(run, "ping").get_lines()[0].get_data())
+    assert list(y) == [0, 1] and x[0] <= run.flows["p"]["ping_p50_ms"] <= x[1]
+
+
+def test_groups_without_the_metric_have_no_share(tmp_path: Path) -> None:
+    flows = [{"name": "a", "app": "bulk"}, {"name": "p", "app": "ping"}]
+    scenario = {"duration": "1s", "path": {"rate": "10Mbps", "rtt": "20ms", "queue": "pfifo"}, "flow": flows}
+    study = sj.Study(title="x", scenario=scenario, factors={"path.rtt": ["10ms", "20ms"]}, repeat={"seeds": 1})
+    assert labels(plot.shares(study.run(tmp_path / "out", progress=False), "path.rtt", metric="rtt_p50_ms")) == ["a"]
+
+
+def test_what_is_a_mean_over_fewer_seeds_says_so(study: sj.Study, tmp_path: Path) -> None:
+    part = study.run(tmp_path / "part", shard="1/4", progress=False)
+    there: dict[int, int] = {0: 0, 1: 0}
+    for scenario, kind in zip(part.runs["scenario"], part.runs["kind"]):
+        there[scenario] += kind == "run"
+    least, most = sorted(there.values())
+    note = f"over {least} to {most} of 3 seeds" if least != most else f"over {least} of 3 seeds"
+    drawn = [
+        plot.throughput_delay(part, delay="rtt_p95_ms"),
+        plot.ellipses(part, delay="rtt_p95_ms"),
+        plot.shares(part, "path.queue"),
+        plot.heat(part, "path.queue", "path.queue", "jain"),
+        plot.delays(part, "rtt"),
+    ]
+    assert [ax.get_title(loc="right") for ax in drawn] == [note] * 5
+    alone = plot.shares(part, "path.queue", where={"path.queue": "pfifo limit 50"})
+    assert alone.get_title(loc="right") == f"over {there[0]} of 3 seeds"
+
+
+def test_whole_results_have_no_such_note(results: sj.Results) -> None:
+    assert plot.shares(results, "path.queue").get_title(loc="right") == ""
+
+
+def test_only_the_columns_that_are_drawn_are_read(results: sj.Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    class Spied:
+        columns = results.runs.columns
+
+        def __len__(self) -> int:
+            return len(results.runs)
+
+        def __getitem__(self, name: str) -> list[object]:
+            read.append(name)
+            return results.runs[name]
+
+        def numbers(self, name: str) -> bytes:
+            read.append(name)
+            return results.runs.numbers(name)
+
+    fresh = sj.Results(results.folder)
+    monkeypatch.setitem(fresh.__dict__, "runs", Spied())
+    plot.ellipses(fresh, delay="rtt_p95_ms", by="path.queue")
+    assert set(read) == {"kind", "name", "scenario", "path.queue", "rtt_p95_ms", "goodput_mbps"}
