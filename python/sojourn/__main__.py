@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import multiprocessing
+import re
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -16,6 +17,10 @@ from ._native import Error, StudyError
 from ._results import Results
 from ._storage import is_remote
 from ._study import Study
+
+
+ADDRESS = re.compile(r"((tcp|tls|ucx|ws|wss)://)?[^/\s]+:\d+")
+"""Of a Dask scheduler."""
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -65,6 +70,9 @@ def seeds_of(text: str) -> int | list[int]:
 
 def executor_of(options: argparse.Namespace) -> Callable[[], Any] | None:
     if options.dask:
+        # Dask's client waits for ever for threads that it began for an address that it does not understand.
+        if not ADDRESS.fullmatch(options.dask):
+            raise StudyError(f"--dask: '{options.dask}' is no address of a scheduler (allowed: tcp://HOST:PORT)")
         try:
             distributed: Any = importlib.import_module("distributed")
         except ImportError:
@@ -74,7 +82,7 @@ def executor_of(options: argparse.Namespace) -> Callable[[], Any] | None:
         def connect() -> Executor:
             try:
                 client = distributed.Client(address, set_as_default=False, timeout="30s")
-            except (OSError, ValueError) as error:
+            except (OSError, ValueError, RuntimeError) as error:
                 raised = Error(f"--dask: {address}: {error}")
                 raised.is_of_machine = True
                 raise raised from error

@@ -94,6 +94,12 @@ def compute(
     return time.perf_counter() - began, answers
 
 
+def executor_of(given: Any) -> Any:
+    """Dask's client is not the executor that it has."""
+    found: Any = given.get_executor() if callable(getattr(given, "get_executor", None)) else given
+    return found
+
+
 class Coordinator:
     """Batches under way, and the runs that have to be tried again."""
 
@@ -105,6 +111,7 @@ class Coordinator:
         jobs: int | None,
         tell: Tell | None,
     ) -> None:
+        executor = executor_of(executor)
         self.make: Callable[[], Executor] | None = None
         if not hasattr(executor, "submit"):
             if not callable(executor):
@@ -189,10 +196,15 @@ class Coordinator:
         while True:
             if self.executor is None:
                 assert self.make is not None
-                self.executor = self.make()
-                if not hasattr(self.executor, "submit"):
-                    raise self.broken(f"what makes executors made a {type(self.executor).__name__}")
-            self.slots = self.jobs or workers(self.executor)
+                made: Executor = executor_of(self.make())
+                if not hasattr(made, "submit"):
+                    raise self.broken(f"what makes executors made a {type(made).__name__}")
+                self.executor = made
+            try:
+                self.slots = self.jobs or workers(self.executor)
+            except Exception as error:
+                # Dask's client, when it is closed meanwhile.
+                raise self.broken(f"it does not say how many workers it has: {described(error)}") from error
             self.batch_s = max(BATCH_S, WORKER_S * self.slots)
             if len(self.under_way) >= 2 * self.slots:
                 return
@@ -208,8 +220,9 @@ class Coordinator:
                     return
                 self.renew(error)
                 continue
-            except RuntimeError as error:
-                raise self.broken(str(error)) from error
+            except Exception as error:
+                # Each executor has exceptions of its own.
+                raise self.broken(f"its submit raised {described(error)}") from error
             if not all(hasattr(future, name) for name in ("add_done_callback", "done", "result")):
                 raise self.broken(f"its submit returned a {type(future).__name__} and no future")
             self.under_way[future] = asked

@@ -221,7 +221,7 @@ class Study:
         thread.
 
         `executor` computes the runs: anything with the ``submit`` of `concurrent.futures.Executor`, or a function
-        that makes one and is called again if a worker's death breaks it.
+        that makes one and is called again if a worker's death breaks it. Dask's client stands for the executor that it has.
 
         Other Python threads go on meanwhile. Ctrl-C raises `KeyboardInterrupt` as soon as the runs under way
         have ended; they are kept.

@@ -346,12 +346,60 @@ def test_the_command_line_runs_processes(tmp_path: Path, monkeypatch: pytest.Mon
     assert files(tmp_path / "out") == files(sj.Study.from_toml("study.toml").run("here", progress=False).folder)
 
 
+class Client:
+    """As Dask's: it has a submit of its own, whose futures are none of Python's, and an executor."""
+
+    def __init__(self, pool: ThreadPoolExecutor) -> None:
+        self.pool = pool
+
+    def submit(self, *words: object) -> None:
+        raise AssertionError
+
+    def get_executor(self) -> Executor:
+        return self.pool
+
+
+@pytest.mark.parametrize("is_made", [False, True])
+def test_a_client_stands_for_its_executor(is_made: bool, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        client: Any = Client(pool)
+        results = short(2).run(tmp_path / "out", executor=(lambda: client) if is_made else client, progress=False)
+    assert not results.missing
+
+
+class Closed(ThreadPoolExecutor):
+    """As Dask's, whose client is closed after the first batch."""
+
+    class Gone:
+        def nthreads(self) -> dict[str, int]:
+            raise AttributeError("'NoneType' object has no attribute 'ncores'")
+
+    def submit(self, *words: Any, **more: Any) -> Any:  # type: ignore[override]
+        if not hasattr(self, "_client"):
+            self._client = self.Gone()
+            del self._max_workers
+            return super().submit(*words, **more)
+        raise AttributeError("'NoneType' object has no attribute 'submit'")
+
+    def _adjust_thread_count(self) -> None:
+        self._max_workers = 2
+        super()._adjust_thread_count()
+        del self._max_workers
+
+
+def test_a_client_that_is_closed_meanwhile_is_a_broken_executor(tmp_path: Path) -> None:
+    with Closed(2) as pool, pytest.raises(sj.ExecutorError, match=r"has no attribute .*; \d+ of 40 runs are finished and kept"):
+        short(20).run(tmp_path / "out", executor=pool, progress=False)
+
+
 @pytest.mark.parametrize(
     ("words", "code", "text"),
     [
         (["none.toml"], 2, "none.toml"),
         (["study.toml", "--set", "path.rate"], 2, "has no value"),
         (["study.toml", "--seeds", "1,x"], 2, "'x' is no seed"),
+        (["study.toml", "--dask", "nonsense"], 2, "'nonsense' is no address of a scheduler (allowed: tcp://HOST:PORT)"),
+        (["study.toml", "--dask", "other://host:1"], 2, "is no address of a scheduler"),
         (["study.toml", "--shard", "3/2"], 2, "'3/2' is no shard"),
         (["study.toml", "--out", "nowhere://bucket/x"], 2, "nowhere"),
         (["study.toml", "--out", "/proc/none/x"], 2, "/proc/none/x"),
