@@ -114,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
     if not options.quiet:
         said = f"{study.title}: {check.scenarios} scenarios × {check.seeds} seeds"
         print(said, file=sys.stderr)
-    results = study.run(
+    results = study._done(
         options.out,
         jobs=options.jobs,
         shard=options.shard,

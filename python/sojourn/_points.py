@@ -5,12 +5,17 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import operator
+import os
+import re
 import string
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
+from . import _storage
 from ._native import Error
 from ._study import Study
 
@@ -35,7 +40,8 @@ class Trial(NamedTuple):
     """With how many it was run."""
     has_all_seeds: bool
     """False if it was left after the first, or if a run has no result."""
-    folder: Path
+    folder: Path | str
+    """A text where it is on object storage."""
     problem: str = ""
     """Why nothing can be said: runs without a result, or a claim that cannot be tested."""
 
@@ -100,6 +106,23 @@ def suggested(trial: Any, name: str, among: Among) -> Any:
     return trial.suggest_float(name, least, most)
 
 
+def plain(value: Any) -> Any:
+    """Python's number for one of numpy's."""
+    if isinstance(value, bool | int | float | str):
+        return value
+    if hasattr(value, "__index__"):
+        return operator.index(value)
+    return float(value) if hasattr(value, "__float__") else value
+
+
+def plain_space(space: Mapping[str, Among]) -> dict[str, Among]:
+    return {name: cast(Among, tuple(plain(value) for value in among)) for name, among in space.items()}
+
+
+def plain_point(point: Point) -> dict[str, Any]:
+    return {name: plain(value) for name, value in point.items()}
+
+
 def check_space(who: str, change: Mapping[str, str], space: Mapping[str, Among]) -> None:
     """Refuses templates and parameters that do not fit each other."""
     used = {name for template in change.values() for _, name, _, _ in string.Formatter().parse(template) if name}
@@ -147,16 +170,19 @@ def at(study: Study, change: Mapping[str, str], point: Point) -> Study:
     return study.change(changes(change, point))
 
 
-def write(path: Path, trials: Iterable[Trial], **more: Any) -> None:
+def write(out: str | PathLike[str], name: str, trials: Iterable[Trial], **more: Any) -> None:
     """Lists trials where somebody who has only the folder finds them."""
     listed: Any = [
         {
             **trial._asdict(),
             # JSON has no infinity, and nothing that is not a number.
             "value": trial.value if math.isfinite(trial.value) else None,
-            "folder": trial.folder.relative_to(path.parent).as_posix(),
+            "folder": "/".join(re.split(r"[/\\]", str(trial.folder))[-2:]),
         }
         for trial in trials
     ]
     text = json.dumps({**more, "trials": listed} if more else listed, indent=1)
-    path.write_text(text + "\n", encoding="utf-8")
+    if _storage.is_remote(out):
+        _storage.put(text + "\n", os.fspath(out), name)
+    else:
+        Path(out, name).write_text(text + "\n", encoding="utf-8")

@@ -56,7 +56,8 @@ class Bar:
             self.draw(total, ended, resumed, failed)
         elif ended > resumed and tenths > self.tenths:
             self.tenths = tenths
-            print(f"{ended} of {total} runs", file=self.out, flush=True)
+            lost = f", {failed} failed" if failed else ""
+            print(f"{ended} of {total} runs{lost}", file=self.out, flush=True)
 
     def draw(self, total: int, ended: int, resumed: int, failed: int) -> None:
         # Runs of an earlier start say nothing about the speed of this one.

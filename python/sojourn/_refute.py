@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ._native import Error
@@ -21,6 +20,8 @@ from ._points import (
     is_texts,
     is_whole,
     needed,
+    plain_point,
+    plain_space,
     sampler,
     suggested,
     texts_of,
@@ -28,6 +29,7 @@ from ._points import (
     write,
 )
 from ._results import Results
+from ._storage import inside
 from ._study import Study
 
 NEAR = 0.25
@@ -122,6 +124,7 @@ def refute(
     nothing twice. `running` goes to `Study.run`. That none was found proves nothing.
     """
     check_trials("refute", trials)
+    space, start = plain_space(space), plain_point(start)
     check_space("refute", change, space)
     check_point("refute", start, space)
     document = study.to_dict()
@@ -131,7 +134,7 @@ def refute(
     # The others would only take time.
     document["claim"] = [one for one in document["claim"] if one.get("id") == claim]
     study = Study(document, folder=study._native.folder)
-    adversary = Adversary(study, claim, change, space, dict(start), Path(out), running)
+    adversary = Adversary(study, claim, change, space, dict(start), out, running)
     optuna = needed("optuna", "search", "refute")
     asked = optuna.create_study(sampler=sampler(optuna, seed))
     asked.enqueue_trial(dict(start))
@@ -159,7 +162,7 @@ class Adversary:
         change: Mapping[str, str],
         space: Mapping[str, Among],
         start: dict[str, Any],
-        out: Path,
+        out: str | PathLike[str],
         running: dict[str, Any],
     ) -> None:
         self.study, self.claim, self.change, self.space = study, claim, change, space
@@ -178,7 +181,7 @@ class Adversary:
         seeds = self.study.seeds
         some = seeds if with_all else seeds[:1]
         while True:
-            folder = self.out / f"{number:04}" / f"{len(some)}-seeds"
+            folder = inside(self.out, f"{number:04}", f"{len(some)}-seeds")
             results = changed.change(seeds=some)._done(folder, **self.running)
             room, has_failed, problem = room_of(results)
             if some == seeds or results.missing or (not has_failed and not problem and self.is_far(room)):
@@ -186,7 +189,7 @@ class Adversary:
             some = seeds
         failed = [self.claim] if has_failed else []
         has_all = some == seeds and not results.missing
-        found = Trial(number, parameters, room, failed, len(some), has_all, results.folder, problem)
+        found = Trial(number, parameters, room, failed, len(some), has_all, folder, problem)
         self.trials[number : number + 1] = [found]
         self.known[key] = found
         self.write(None, None)
@@ -199,7 +202,7 @@ class Adversary:
 
     def write(self, first: Trial | None, world: Trial | None) -> None:
         numbers = {"first": first and first.number, "world": world and world.number}
-        write(self.out / "refute.json", self.trials, claim=self.claim, start=self.start, **numbers)
+        write(self.out, "refute.json", self.trials, claim=self.claim, start=self.start, **numbers)
 
     def shrunk(self, failing: Trial) -> Trial:
         """The world nearest to the start in which the claim still fails, one parameter after the other."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import html
 import json
 import os
+import shutil
+import weakref
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import Any, NamedTuple, TypeVar
 
 from . import _native as extension
@@ -68,11 +70,14 @@ class Results:
     def __init__(self, folder: str | PathLike[str]) -> None:
         if _storage.is_remote(folder):
             # Its series are read when they are asked for, so the copy stays as long as this does.
-            self._copy = TemporaryDirectory(prefix="sojourn-")
+            copy = mkdtemp(prefix="sojourn-")
+            weakref.finalize(self, shutil.rmtree, copy, ignore_errors=True)
             self._url = os.fspath(folder)
-            _storage.fetch(self._url, Path(self._copy.name))
-            folder = self._copy.name
-        self._native = extension.Results.open(folder)
+            _storage.fetch(self._url, Path(copy))
+            with _storage.named(Path(copy), self._url):
+                self._native = extension.Results.open(copy)
+        else:
+            self._native = extension.Results.open(folder)
 
     @classmethod
     def _of(cls, native: extension.Results) -> Results:
@@ -185,6 +190,8 @@ class Results:
         runs = len(self.plan["runs"])
         there = runs - len(self.missing)
         lines = [f"{self.plan['title']}: {there} of {runs} runs in {self._url or self.folder}"]
+        if self._failures:
+            lines.append(f"! {self._failures}")
         marks = {"holds": "✓", "fails": "✗"}
         for claim in self.verdicts:
             lines.append(f"{marks.get(claim.verdict, '?')} {claim.id}: {claim.text}")
@@ -200,8 +207,16 @@ class Results:
         if not missing:
             return ""
         failed = self.failed
-        why = f"run {min(failed)}: {failed[min(failed)]}" if failed else "they were not begun"
+        why = f"run {min(failed)}: {failed[min(failed)]}" if failed else "they are not done yet"
         return f"{missing} of {runs} runs {'has' if missing == 1 else 'have'} no result: {why}"
+
+    @property
+    def _failures(self) -> str:
+        """How many runs ended without a result and why the first did; empty if none did."""
+        failed, runs = self.failed, len(self.plan["runs"])
+        if not failed:
+            return ""
+        return f"{len(failed)} of {runs} runs ended without a result: run {min(failed)}: {failed[min(failed)]}"
 
 
 class Run:
@@ -322,8 +337,10 @@ def glance(results: Results) -> str:
     runs = len(results.plan["runs"])
     parts = [
         f"<p><strong>{html.escape(results.plan['title'])}</strong><br>",
-        f"{runs - len(results.missing)} of {runs} runs in <code>{html.escape(str(results.folder))}</code></p>",
+        f"{runs - len(results.missing)} of {runs} runs in <code>{html.escape(str(results._url or results.folder))}</code></p>",
     ]
+    if results._failures:
+        parts.append(f"<p>{html.escape(results._failures)}</p>")
     verdicts = results.verdicts
     if verdicts:
         parts.append("<table><thead><tr><th>verdict</th><th>claim</th><th>text</th></tr></thead><tbody>")

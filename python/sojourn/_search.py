@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ._native import Error
@@ -18,12 +17,15 @@ from ._points import (
     check_space,
     check_trials,
     needed,
+    plain_point,
+    plain_space,
     sampler,
     suggested,
     texts_of,
     write,
 )
 from ._results import Results
+from ._storage import inside
 from ._study import Study
 
 
@@ -76,11 +78,11 @@ def search(
     A point of which a run has no result is not the best: its objective is not asked for, and its `problem` says why.
     """
     check_trials("search", trials)
+    space, first = plain_space(space), [plain_point(point) for point in first]
     check_space("search", change, space)
     for point in first:
         check_point("search", point, space)
     optuna = needed("optuna", "search", "search")
-    folder = Path(out)
     asked = optuna.create_study(sampler=sampler(optuna, seed))
     for point in first:
         asked.enqueue_trial(dict(point))
@@ -89,11 +91,11 @@ def search(
         trial = asked.ask()
         parameters = {name: suggested(trial, name, among) for name, among in space.items()}
         best = Found(done).best
-        found = tried(study, change, parameters, objective, folder / f"{number:04}", study.seeds, best, running)
+        found = tried(study, change, parameters, objective, out, number, study.seeds, best, running)
         done.append(found)
         trial.set_user_attr("constraints", [float(len(found.failed) + bool(found.problem))])
         asked.tell(trial, FAR if found.problem else found.value)
-        write(folder / "search.json", done)
+        write(out, "search.json", done)
     return Found(done)
 
 
@@ -102,7 +104,8 @@ def tried(
     change: Mapping[str, str],
     parameters: dict[str, Any],
     objective: Callable[[Results], float],
-    folder: Path,
+    out: str | PathLike[str],
+    number: int,
     seeds: list[int],
     best: Trial | None,
     running: dict[str, Any],
@@ -111,16 +114,16 @@ def tried(
     changed = at(study, change, parameters)
     some = seeds[:1]
     while True:
-        results = changed.change(seeds=some)._done(folder / f"{len(some)}-seeds", **running)
-        number = int(folder.name)
+        folder = inside(out, f"{number:04}", f"{len(some)}-seeds")
+        results = changed.change(seeds=some)._done(folder, **running)
         if problem := results._lack:
-            return Trial(number, parameters, math.nan, [], len(some), False, results.folder, problem)
+            return Trial(number, parameters, math.nan, [], len(some), False, folder, problem)
         value = float(objective(results))
         if not math.isfinite(value):
             raise Error(f"search: the objective of {texts_of(parameters)} is {value} (allowed: finite numbers)")
         verdicts = results.verdicts
         failed = [claim.id for claim in verdicts if claim.verdict != "holds"]
-        found = Trial(number, parameters, value, failed, len(some), some == seeds, results.folder)
+        found = Trial(number, parameters, value, failed, len(some), some == seeds, folder)
         is_worse = best is not None and value > best.value + abs(best.value) / 4
         if some == seeds or is_worse or any(claim.verdict == "fails" for claim in verdicts):
             return found

@@ -7,7 +7,7 @@ from os import PathLike
 from typing import Any, Literal, NamedTuple
 
 from ._native import Error
-from ._points import Among, changes, check_space, is_texts, is_whole, needed
+from ._points import Among, changes, check_space, is_texts, is_whole, needed, plain_space
 from ._results import Results
 from ._study import Study
 
@@ -67,6 +67,7 @@ def sensitivity(
 
     Raises `Error` if a run has no result; the same call tries those again.
     """
+    space = plain_space(space)
     check_space("sensitivity", change, space)
     if method not in INDICES:
         raise Error(f"sensitivity: method is '{method}' (allowed: sobol, morris)")

@@ -16,7 +16,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ._native import ResultsError
+from ._native import Error, ResultsError
 
 LAST = "SHA256SUMS"
 
@@ -24,6 +24,24 @@ LAST = "SHA256SUMS"
 def is_remote(path: str | PathLike[str]) -> bool:
     """``s3://bucket/folder`` and its like."""
     return isinstance(path, str) and "://" in path
+
+
+def inside(out: str | PathLike[str], *names: str) -> Path | str:
+    """A folder in a folder."""
+    return "/".join([os.fspath(out).rstrip("/"), *names]) if is_remote(out) else Path(out, *names)
+
+
+@contextmanager
+def named(here: Path, url: str) -> Generator[None, None, None]:
+    """Errors name the address that was given, not where its copy is on this machine."""
+    try:
+        yield
+    except Error as error:
+        if str(here) not in str(error):
+            raise
+        raised = type(error)(str(error).replace(str(here), url))
+        raised.is_of_machine = error.is_of_machine
+        raise raised from None
 
 
 def opened(url: str) -> tuple[Any, str]:
@@ -79,6 +97,7 @@ def put(text: str, url: str, name: str) -> None:
     """Writes a file into the folder."""
     storage, root = opened(url)
     try:
+        storage.makedirs(root, exist_ok=True)
         storage.pipe_file(f"{root}/{name}", text.encode())
     except Exception as error:
         raise refused(url, error) from error

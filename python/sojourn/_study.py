@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copyreg
+import operator
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple, cast, overload
 
 from . import _executors, _storage
 from . import _native as extension
@@ -178,7 +181,7 @@ class Study:
         self,
         set: Mapping[str, Any] | None = None,
         *,
-        seeds: int | Sequence[int] | None = None,
+        seeds: int | Iterable[int] | None = None,
         shorten: str | None = None,
         engine: str | None = None,
     ) -> Study:
@@ -188,13 +191,21 @@ class Study:
         `seeds` is how many, or which. `shorten` makes runs at most this long.
         """
         changes = list((set or {}).items())
+        for key, _ in changes:
+            check_text("set: a key", key, "path.rate")
+        check_text("shorten", shorten, "5s")
         if engine is not None:
+            check_text("engine", engine, "fluid")
             changes.append(("engine", engine))
         count: int | None = None
-        if seeds is not None and not isinstance(seeds, Sequence):
-            count = seeds
+        if isinstance(seeds, str | bytes | bool):
+            raise TypeError(f"seeds: a {type(seeds).__name__} is none (allowed: a whole number, or several)")
+        if hasattr(seeds, "__iter__"):
+            changes.append(("repeat.seeds", [whole("seeds", seed) for seed in cast(Iterable[int], seeds)]))
         elif seeds is not None:
-            changes.append(("repeat.seeds", list(seeds)))
+            count = whole("seeds", seeds)
+            if not 0 < count < 1 << 64:
+                raise extension.StudyError(f"seeds: {count} is no number of seeds (allowed: 1 or more, or a list of seeds)")
         return self._of(
             self._native.changed({"set": changes, "seeds": count, "shorten": shorten})
         )
@@ -203,7 +214,7 @@ class Study:
         self,
         out: str | PathLike[str] | None = None,
         *,
-        seeds: int | Sequence[int] | None = None,
+        seeds: int | Iterable[int] | None = None,
         jobs: int | None = None,
         shard: str | None = None,
         progress: bool | Callable[[Progress], object] = True,
@@ -223,18 +234,23 @@ class Study:
         `executor` computes the runs: anything with the ``submit`` of `concurrent.futures.Executor`, or a function
         that makes one and is called again if a worker's death breaks it. Dask's client stands for the executor that it has.
 
+        Warns (`RuntimeWarning`) if runs ended without a result, with how many and why the first did; `Results.failed` has all.
+
         Other Python threads go on meanwhile. Ctrl-C raises `KeyboardInterrupt` as soon as the runs under way
         have ended; they are kept.
 
         Raises `StudyError`, `RunError`, `ResultsError`, or `ExecutorError` if the executor breaks.
         """
-        return self._done(out, seeds=seeds, jobs=jobs, shard=shard, progress=progress, executor=executor)
+        results = self._done(out, seeds=seeds, jobs=jobs, shard=shard, progress=progress, executor=executor)
+        if failures := results._failures:
+            warnings.warn(f"{self.title}: {failures}; the same call tries them again", RuntimeWarning, stacklevel=2)
+        return results
 
     def _done(
         self,
         out: str | PathLike[str] | None = None,
         *,
-        seeds: int | Sequence[int] | None = None,
+        seeds: int | Iterable[int] | None = None,
         jobs: int | None = None,
         shard: str | None = None,
         progress: bool | Callable[[Progress], object] = True,
@@ -248,7 +264,7 @@ class Study:
         folder = self._native.default_folder(shard) if out is None else out
         if _storage.is_remote(folder):
             url = os.fspath(folder)
-            with _storage.kept_at(url) as here:
+            with _storage.kept_at(url) as here, _storage.named(here, url):
                 self._run(here, jobs, shard, tell, executor)
             return Results(url)
         return Results._of(self._run(folder, jobs, shard, tell, executor))
@@ -308,3 +324,27 @@ def check_whole(name: str, number: object) -> None:
     """Numbers of numpy are whole numbers, too."""
     if number is not None and not hasattr(number, "__index__"):
         raise TypeError(f"{name}: a {type(number).__name__} is none (allowed: a whole number)")
+
+
+def whole(name: str, number: Any) -> int:
+    check_whole(name, number)
+    return operator.index(number)
+
+
+def check_text(name: str, text: object, example: str) -> None:
+    if text is not None and not isinstance(text, str):
+        raise TypeError(f"{name}: a {type(text).__name__} is none (allowed: a text such as '{example}')")
+
+
+def _told(text: str) -> extension.StudyError:
+    error = extension.StudyError(text)
+    error.mistakes = []
+    return error
+
+
+def _reduced(error: extension.StudyError) -> tuple[Any, ...]:
+    return _told, (str(error),)
+
+
+# From another process it comes with its text; the extension's `Mistake` does not travel.
+copyreg.pickle(extension.StudyError, _reduced)

@@ -7,10 +7,12 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import sojourn as sj
 
+from . import own_parts as parts
 from .conftest import ROOT, TWO_FLOWS, files
 
 
@@ -171,3 +173,50 @@ def test_calling_costs_less_than_a_millisecond() -> None:
         sj.simulate(study, seed)
         least = min(least, time.perf_counter() - began)
     assert least < 1e-3, least
+
+
+BROKEN = sj.own(parts.Broken)
+
+
+def test_runs_without_a_result_are_warned_of_and_told(study: sj.Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    broken = study.change({"flow.cubic.cca": BROKEN})
+    with pytest.warns(RuntimeWarning, match=r"Two flows: 6 of 6 runs ended without a result: run 0: .*ZeroDivisionError") as warned:
+        results = broken.run(tmp_path / "out")
+    assert warned[0].filename == __file__
+    assert "6 of 6 runs, 6 failed" in capsys.readouterr().err
+    told = "6 of 6 runs ended without a result: run 0: tests.own_parts:Broken: ZeroDivisionError"
+    assert f"0 of 6 runs in {tmp_path / 'out'}\n! {told}" in repr(results) and f"<p>{told}" in results._repr_html_()
+    again = sj.Results(tmp_path / "out")
+    assert f"! {told}" in repr(again)
+
+
+def test_a_folder_may_be_where_fsspec_knows(study: sj.Study, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    url = "memory://runs/two"
+    results = study.run(url, progress=False)
+    assert url in repr(results) and url in results._repr_html_()
+    assert sj.Results(url).plan == results.plan
+    with pytest.raises(sj.ResultsError) as missing:
+        sj.Results("memory://nowhere/else")
+    assert "memory://nowhere/else" in str(missing.value) and "sojourn-" not in str(missing.value)
+    with pytest.raises(sj.Error) as other:
+        study.change({"path.rate": "5Mbps"}).run(url, progress=False)
+    assert url in str(other.value) and str(tmp_path) not in str(other.value)
+
+
+def test_searches_may_be_where_fsspec_knows(study: sj.Study, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import fsspec
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    alone = sj.Study({**study.to_dict(), "factors": {}, "views": {}})
+    change, space = {"path.rtt": "{rtt}ms"}, {"rtt": (np.int64(5), np.int64(50))}
+    found = sj.search(alone, change, space, lambda _: 1.0, "memory://runs/search", trials=1, first=[{"rtt": np.int32(20)}], progress=False)
+    assert found.trials[0].parameters == {"rtt": 20} and found.trials[0].folder == "memory://runs/search/0000/1-seeds"
+    assert len(sj.Results(found.trials[0].folder).missing) == 0
+    refuted = sj.refute(alone, "used", change, space, {"rtt": np.int64(20)}, "memory://runs/refute", trials=1, progress=False)
+    assert refuted.trials[0].folder == "memory://runs/refute/0000/3-seeds"
+    storage = fsspec.filesystem("memory")
+    for name in ("search/search.json", "refute/refute.json"):
+        assert "3-seeds" in storage.cat(f"/runs/{name}").decode() or "1-seeds" in storage.cat(f"/runs/{name}").decode()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache"]

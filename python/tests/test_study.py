@@ -191,3 +191,37 @@ def test_whatever_a_study_is_built_of_an_exception_says_what_is_wrong() -> None:
             refused += 1
     # A panic would be no Exception of these. Some junk is a study.
     assert 1000 < refused < 1500
+
+
+def test_a_mistake_comes_from_another_process_with_its_text() -> None:
+    with pytest.raises(sj.StudyError) as raised:
+        sj.Study(title="x")
+    again = pickle.loads(pickle.dumps(raised.value))
+    assert type(again) is sj.StudyError and str(again) == str(raised.value) and again.mistakes == []
+
+
+def test_seeds_may_be_numbers_of_numpy(study: sj.Study) -> None:
+    assert study.change(seeds=np.array([4, 2])).seeds == [4, 2]
+    assert study.change(seeds=np.int64(2)).seeds == [1, 2]
+    assert study.change(seeds=range(3, 5)).seeds == [3, 4]
+    assert study.change(seeds=(seed for seed in (7, 8))).seeds == [7, 8]
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "text"),
+    [
+        ({"seeds": "12"}, TypeError, "seeds: a str is none (allowed: a whole number, or several)"),
+        ({"seeds": 1.0}, TypeError, "seeds: a float is none (allowed: a whole number)"),
+        ({"seeds": [1, "2"]}, TypeError, "seeds: a str is none (allowed: a whole number)"),
+        ({"seeds": True}, TypeError, "seeds: a bool is none"),
+        ({"seeds": -1}, sj.StudyError, "seeds: -1 is no number of seeds (allowed: 1 or more, or a list of seeds)"),
+        ({"seeds": 2**64}, sj.StudyError, f"seeds: {2**64} is no number of seeds"),
+        ({"shorten": 1}, TypeError, "shorten: a int is none (allowed: a text such as '5s')"),
+        ({"engine": 1}, TypeError, "engine: a int is none (allowed: a text such as 'fluid')"),
+        ({"set": {5: 6}}, TypeError, "set: a key: a int is none (allowed: a text such as 'path.rate')"),
+    ],
+)
+def test_changes_that_are_none_are_told(change: dict[str, Any], kind: type[Exception], text: str, study: sj.Study) -> None:
+    with pytest.raises(kind) as raised:
+        study.change(**change)
+    assert text in str(raised.value)
