@@ -9,6 +9,7 @@ import functools
 import importlib
 import random
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Literal, NamedTuple, cast
@@ -95,6 +96,8 @@ class Queue:
     def __init__(self, start: int) -> None:
         self.random = random.Random(start)
         self._told: list[tuple[Packet, str | None]] = []
+        self._waits = 0
+        self._short_waits = 0
 
     def begin(self) -> None:
         """The queue is made; parameters are set."""
@@ -104,7 +107,11 @@ class Queue:
         raise NotImplementedError
 
     def dequeue(self, now_s: float) -> Packet | float | None:
-        """The next packet; None if there is none; a later time until which a shaper holds packets back."""
+        """The next packet; None if there is none; a later time until which a shaper holds packets back.
+
+        A run ends if it asks to wait without getting on: three times in a row for less than a nanosecond, which
+        is the simulator's step, or a hundred thousand times while no packet comes or goes.
+        """
         raise NotImplementedError
 
     def drop(self, packet: Packet, why: Literal["aqm", "overflow", "full"] = "aqm") -> None:
@@ -120,14 +127,41 @@ class Queue:
 
     def _enqueue(self, packet: Packet, now_s: float) -> str | None:
         """Why it was refused."""
+        self._waits = 0
         taken = cast(object, self.enqueue(packet, now_s))
         if not isinstance(taken, bool):
             raise TypeError(f"enqueue returned a {type(taken).__name__} (allowed: True, or False to refuse the packet)")
         return None if taken else "full"
 
+    def _dequeue(self, ask: Callable[[float], Any], now_s: float) -> Any:
+        """What `ask` answers, unless time would not get on with it."""
+        answer = ask(now_s)
+        if not isinstance(answer, float | int) or not answer > now_s:
+            self._waits = self._short_waits = 0
+            return answer
+        self._waits += 1
+        self._short_waits = self._short_waits + 1 if answer - now_s < STEP_S else 0
+        # A time may round to what is a nanosecond too early, once.
+        if self._short_waits > MOST_SHORT_WAITS:
+            raise ValueError(f"dequeue asks to wait until {answer} s, at {now_s} s (allowed: times that are later by a nanosecond)")
+        if self._waits > MOST_WAITS:
+            raise ValueError(
+                f"dequeue asked to wait {self._waits} times in a row, at last until {answer} s, at {now_s} s "
+                "(allowed: the time at which it has a packet)"
+            )
+        return answer
+
     def _take_told(self) -> list[tuple[Packet, str | None]]:
         told, self._told = self._told, []
         return told
+
+
+STEP_S = 1e-9
+"""Of the simulator's time."""
+
+MOST_SHORT_WAITS = 2
+
+MOST_WAITS = 100_000
 
 
 class Loaded(NamedTuple):
@@ -269,6 +303,8 @@ def make(part: Any, settings: list[tuple[str, str]], start: Any) -> Any:
     for name, text in settings:
         setattr(made, name, valued(name, text, known[name]))
     made.begin()
+    if isinstance(made, Queue):
+        made.dequeue = functools.partial(made._dequeue, made.dequeue)  # type: ignore[method-assign]
     return made
 
 

@@ -2,8 +2,6 @@
 
 from IPython.core.interactiveshell import InteractiveShell
 
-shell = InteractiveShell.instance()
-
 CELLS = [
     """import sojourn as sj
 K = 1.0
@@ -54,5 +52,7 @@ assert digest(Uses) != uses""",
     "assert digest(Child) != child",
 ]
 
-for cell in CELLS:
-    shell.run_cell(cell, store_history=True).raise_error()
+if __name__ == "__main__":
+    shell = InteractiveShell.instance()
+    for cell in CELLS:
+        shell.run_cell(cell, store_history=True).raise_error()

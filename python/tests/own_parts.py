@@ -182,6 +182,37 @@ class Late(Fifo):
         return now_s if self.waiting else None
 
 
+class Eager(Fifo):
+    """Asks again a thousandth of a nanosecond later."""
+
+    def dequeue(self, now_s: float) -> sj.Packet | float | None:
+        return now_s + 1e-12 if self.waiting else None
+
+
+class Nagging(Fifo):
+    """Asks again in a nanosecond."""
+
+    def dequeue(self, now_s: float) -> sj.Packet | float | None:
+        return now_s + 1.5e-9 if self.waiting else None
+
+
+class Slotted(Fifo):
+    """Gives a packet in each slot, whose begin is no whole number of nanoseconds."""
+
+    def begin(self) -> None:
+        super().begin()
+        self.slot = 0
+
+    def dequeue(self, now_s: float) -> sj.Packet | float | None:
+        if not self.waiting:
+            return None
+        at_s = (self.slot + 1) / 3000
+        if now_s < at_s:
+            return at_s
+        self.slot = int(now_s * 3000)
+        return self.waiting.popleft()
+
+
 class Half(sj.Controller):
     def on_ack(self, ack: sj.Ack) -> None:
         pass

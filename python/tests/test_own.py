@@ -54,7 +54,7 @@ def test_a_queue_in_python_drops_marks_and_shapes() -> None:
     assert 1.0 < sum(flow["goodput_mbps"] for flow in shaped.flows.values()) < 1.2
 
 
-@pytest.mark.parametrize("part", [parts.Reno, parts.Steady, parts.Fifo, parts.HeadDrop, parts.Paced])
+@pytest.mark.parametrize("part", [parts.Reno, parts.Steady, parts.Fifo, parts.HeadDrop, parts.Paced, parts.Slotted])
 def test_what_is_right_passes_the_suite(part: Any) -> None:
     sj.check(part)
 
@@ -71,6 +71,8 @@ def test_what_is_right_passes_the_suite(part: Any) -> None:
         (parts.Vague, "enqueue returned a NoneType (allowed: True, or False to refuse the packet)"),
         (parts.Stack, "packets of a flow change their order"),
         (parts.Late, "dequeue asks to wait until"),
+        (parts.Eager, "(allowed: times that are later by a nanosecond)"),
+        (parts.Nagging, "dequeue asked to wait 100001 times in a row, at last until"),
     ],
 )
 def test_what_is_wrong_is_said(part: Any, problem: str) -> None:
@@ -88,6 +90,11 @@ def test_an_exception_ends_the_run_with_its_text_and_place(tmp_path: Path) -> No
     with pytest.warns(RuntimeWarning, match="1 of 1 runs ended without a result"):
         results = broken.run(tmp_path / "broken", progress=False)
     assert "ZeroDivisionError" in results.failed[0]
+
+
+def test_a_queue_that_never_gets_on_ends_its_run() -> None:
+    with pytest.raises(sj.RunError, match="later by a nanosecond"):
+        sj.simulate(study(queue=sj.own(parts.Eager)))
 
 
 @pytest.mark.parametrize(
