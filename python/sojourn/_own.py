@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 from . import _native as extension
 from ._native import Ack, Congestion, Error, Lost, Packet, Start
-from ._source import digest
 from ._study import Study, simulate
 
 Value = bool | int | float | str
@@ -217,6 +216,9 @@ WORLDS: tuple[dict[str, Any], ...] = (
 
 def load(base: str, path: str, settings: list[tuple[str, str]]) -> Loaded:
     """Imports a class with what a study says behind its name. What is wrong is a sentence."""
+    # What it needs of Python's library takes a while, and few studies need it.
+    from ._source import digest
+
     part = imported(path)
     kind = Controller if base == "Controller" else Queue
     if not (isinstance(part, type) and issubclass(part, kind)):

@@ -190,6 +190,8 @@ class Study:
         `set` has addresses as factors have them; a factor takes the value or list of values instead of its own.
         `seeds` is how many, or which. `shorten` makes runs at most this long.
         """
+        if not isinstance(cast(object, set), Mapping | None):
+            raise TypeError(f"set: a {type(set).__name__} is none (allowed: keys with values: {{'path.rate': '10Mbps'}})")
         changes = list((set or {}).items())
         for key, _ in changes:
             check_text("set: a key", key, "path.rate")
@@ -259,7 +261,9 @@ class Study:
         """`run` for those who say themselves which runs have no result."""
         if seeds is not None:
             return self.change(seeds=seeds)._done(out, jobs=jobs, shard=shard, progress=progress, executor=executor)
-        check_whole("jobs", jobs)
+        if jobs is not None and whole("jobs", jobs) not in range(1 << 32):
+            raise extension.RunError(f"jobs: {jobs} runs at a time is no number of runs (allowed: 1 or more)")
+        check_text("shard", shard, "2/8")
         tell = teller(progress)
         folder = self._native.default_folder(shard) if out is None else out
         if _storage.is_remote(folder):
@@ -308,7 +312,8 @@ def simulate(scenario: Scenario | Study | Mapping[str, Any], seed: int = 1) -> R
 
     A mapping is a scenario as a study file has it: ``{"duration": "10s", "path": …, "flow": […]}``.
     """
-    check_whole("seed", seed)
+    if whole("seed", seed) not in range(1 << 64):
+        raise extension.RunError(f"seed: {seed} is none (allowed: a whole number of 64 bits, 0 or more)")
     if isinstance(scenario, Mapping):
         scenario = Study(title="one run", scenario=scenario)
     if isinstance(scenario, Study):
@@ -320,14 +325,10 @@ def simulate(scenario: Scenario | Study | Mapping[str, Any], seed: int = 1) -> R
     return Run(scenario.study._native.simulate(scenario.index, seed))
 
 
-def check_whole(name: str, number: object) -> None:
-    """Numbers of numpy are whole numbers, too."""
-    if number is not None and not hasattr(number, "__index__"):
-        raise TypeError(f"{name}: a {type(number).__name__} is none (allowed: a whole number)")
-
-
 def whole(name: str, number: Any) -> int:
-    check_whole(name, number)
+    """Numbers of numpy are whole numbers, too."""
+    if not hasattr(number, "__index__"):
+        raise TypeError(f"{name}: a {type(number).__name__} is none (allowed: a whole number)")
     return operator.index(number)
 
 

@@ -218,6 +218,7 @@ def test_seeds_may_be_numbers_of_numpy(study: sj.Study) -> None:
         ({"seeds": 2**64}, sj.StudyError, f"seeds: {2**64} is no number of seeds"),
         ({"shorten": 1}, TypeError, "shorten: a int is none (allowed: a text such as '5s')"),
         ({"engine": 1}, TypeError, "engine: a int is none (allowed: a text such as 'fluid')"),
+        ({"set": "path.rate"}, TypeError, "set: a str is none (allowed: keys with values"),
         ({"set": {5: 6}}, TypeError, "set: a key: a int is none (allowed: a text such as 'path.rate')"),
     ],
 )
@@ -225,3 +226,14 @@ def test_changes_that_are_none_are_told(change: dict[str, Any], kind: type[Excep
     with pytest.raises(kind) as raised:
         study.change(**change)
     assert text in str(raised.value)
+
+
+def test_seeds_and_jobs_that_are_none_are_told(study: sj.Study) -> None:
+    for seed in (-1, 2**64):
+        with pytest.raises(sj.RunError, match=f"seed: {seed} is none"):
+            sj.simulate(study.scenarios[0], seed)
+    for jobs in (-1, 2**70):
+        with pytest.raises(sj.RunError, match=rf"jobs: {jobs} runs at a time is no number of runs \(allowed: 1 or more\)"):
+            study.run(jobs=jobs)
+    with pytest.raises(TypeError, match="shard: a int is none"):
+        study.run(shard=1)  # type: ignore[arg-type]
