@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
 import random
 import traceback
 from collections.abc import Callable
@@ -143,6 +144,8 @@ class Queue:
         # A time may round to what is a nanosecond too early, once.
         if self._short_waits > MOST_SHORT_WAITS:
             raise ValueError(f"dequeue asks to wait until {answer} s, at {now_s} s (allowed: times that are later by a nanosecond)")
+        if LATEST_S < answer < math.inf:
+            raise ValueError(f"dequeue asks to wait until {answer:g} s (allowed: up to {LATEST_S:g} s)")
         if self._waits > MOST_WAITS:
             raise ValueError(
                 f"dequeue asked to wait {self._waits} times in a row, at last until {answer} s, at {now_s} s "
@@ -157,6 +160,9 @@ class Queue:
 
 STEP_S = 1e-9
 """Of the simulator's time."""
+
+LATEST_S = 1e9
+"""What is added to a time later has to fit, too: the simulator counts nanoseconds in 64 bits."""
 
 MOST_SHORT_WAITS = 2
 

@@ -196,6 +196,11 @@ class Nagging(Fifo):
         return now_s + 1.5e-9 if self.waiting else None
 
 
+class Endless(Fifo):
+    def dequeue(self, now_s: float) -> sj.Packet | float | None:
+        return 10**30 if self.waiting else None
+
+
 class Slotted(Fifo):
     """Gives a packet in each slot, whose begin is no whole number of nanoseconds."""
 

@@ -72,6 +72,7 @@ def test_what_is_right_passes_the_suite(part: Any) -> None:
         (parts.Stack, "packets of a flow change their order"),
         (parts.Late, "dequeue asks to wait until"),
         (parts.Eager, "(allowed: times that are later by a nanosecond)"),
+        (parts.Endless, "dequeue asks to wait until 1e+30 s (allowed: up to 1e+09 s)"),
         (parts.Nagging, "dequeue asked to wait 100001 times in a row, at last until"),
     ],
 )
