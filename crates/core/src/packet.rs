@@ -236,13 +236,16 @@ pub struct SegmentBody {
     pub ecn: TcpEcn,
     /// No more data follows at the moment (PSH).
     pub push: bool,
+    /// No more data follows at all (FIN).
+    pub fin: bool,
     /// The timestamp of the newest acknowledgement that the sender has seen, echoed.
     pub echo: Time,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct AckBody {
-    /// Next expected segment.
+    /// Next expected segment; one more where the end of the stream has been received (FIN). Of the sending end, which
+    /// receives none, the next segment that it sends.
     pub ack: u32,
     /// Bytes from there on that the receiver will take.
     pub window: u32,
@@ -259,13 +262,15 @@ pub struct AckBody {
     pub kind: AckKind,
 }
 
-/// A byte with a single legal value. The compiler uses the other values to tell the kinds of [`Body`]
+/// A byte with few legal values. The compiler uses the other values to tell the kinds of [`Body`]
 /// apart, so that a body is no longer than an [`AckBody`] and one comparison tells its kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum AckKind {
     #[default]
     Ack = 0,
+    /// Its end sends no more data (FIN).
+    Fin = 1,
 }
 
 /// Ethernet header, which Linux counts in a packet's length.
@@ -333,7 +338,7 @@ impl Queued for Packet {
 
     fn pure_ack(&self) -> Option<PureAck> {
         match &self.body {
-            Body::Ack(ack) => Some(PureAck {
+            Body::Ack(ack) if ack.kind == AckKind::Ack => Some(PureAck {
                 ack: u64::from(ack.ack),
                 sack: ack.sack,
                 sack_count: ack.sack_count,

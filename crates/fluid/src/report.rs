@@ -332,6 +332,7 @@ impl Report {
                     retransmission: again,
                     ecn: TcpEcn::NONE,
                     push: false,
+                    fin: false,
                     echo: Time::ZERO,
                 })
             } else {

@@ -3,7 +3,7 @@
 //! The simulator knows a TCP segment by its fields, as it does its own, so that queues and metrics treat both alike. The
 //! bytes wait here until the packet arrives.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use sojourn_core::{
     AckBody, AckKind, Body, Direction, Ecn, MAX_SACK_BLOCKS, Packet, SackBlock, SegmentBody,
@@ -24,7 +24,7 @@ pub(crate) struct Conversation {
     scale: u8,
     segment: Option<u32>,
     /// When the request for the connection left.
-    asked: Time,
+    pub(crate) asked: Time,
     /// Bytes sent for the first time, acknowledged, and received in order.
     pub(crate) next: u64,
     pub(crate) acked: u64,
@@ -33,15 +33,19 @@ pub(crate) struct Conversation {
     beyond: BTreeMap<u64, u64>,
     /// When segments left that are not acknowledged, by where they end; `None` if more than once.
     times: BTreeMap<u64, Option<Time>>,
+    /// Whether the sending end has said that no more follows.
+    has_ended: bool,
     /// When echo requests left, by number.
     asks: BTreeMap<u16, Time>,
+    /// The timestamps of each direction, in order, and when the first segment with each left.
+    stamps: [VecDeque<(u32, Time)>; 2],
 }
 
 /// What tells frames of one moment apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Key {
     Segment(u64),
-    Ack(u32, u32, [SackBlock; MAX_SACK_BLOCKS], u8),
+    Ack(u32, u32, [SackBlock; MAX_SACK_BLOCKS], u8, AckKind),
     Handshake,
     Echo(u32),
 }
@@ -49,7 +53,7 @@ enum Key {
 fn key(body: &Body) -> Option<Key> {
     Some(match body {
         Body::Segment(segment) => Key::Segment(segment.byte),
-        Body::Ack(ack) => Key::Ack(ack.ack, ack.window, ack.sack, ack.ecn.bits()),
+        Body::Ack(ack) => Key::Ack(ack.ack, ack.window, ack.sack, ack.ecn.bits(), ack.kind),
         Body::Handshake { .. } => Key::Handshake,
         Body::Echo { number, .. } => Key::Echo(*number),
         _ => return None,
@@ -181,6 +185,7 @@ impl Conversation {
 
     fn tcp(&mut self, now: Time, direction: Direction, segment: &Segment) -> Option<Body> {
         let ecn = TcpEcn::from_bits((segment.flags >> 6) as u8);
+        let echo = self.stamp(now, direction, segment.times);
         if segment.has(Segment::SYN) {
             if direction == Direction::Forward {
                 if self.first.is_none() {
@@ -195,9 +200,11 @@ impl Conversation {
             self.segment = Some(self.segment.map_or(most, |other| other.min(most)));
             return Some(Body::Handshake { asked: self.asked, ecn });
         }
-        if segment.has(Segment::FIN) || segment.has(Segment::RST) || self.first.is_none() {
+        if segment.has(Segment::RST) || self.first.is_none() {
             return None;
         }
+        let fin = segment.has(Segment::FIN);
+        self.has_ended |= fin && direction == Direction::Forward;
         let size = u64::from(self.segment.unwrap_or(1448));
         if segment.payload > 0 && direction == Direction::Forward {
             let byte = self.offset(segment.sequence, self.next);
@@ -215,7 +222,8 @@ impl Conversation {
                 retransmission,
                 ecn,
                 push: segment.has(Segment::PSH),
-                echo: Time::ZERO,
+                fin,
+                echo,
             }));
         }
         if segment.payload > 0 {
@@ -224,17 +232,22 @@ impl Conversation {
         let mut ack = AckBody {
             ack: 0,
             window: u32::from(segment.window) << self.scale.min(14),
-            echo: Time::ZERO,
+            echo,
             sack: [SackBlock::default(); MAX_SACK_BLOCKS],
             sack_count: 0,
             dsack: false,
             ecn,
             ce_bytes: None,
-            kind: AckKind::Ack,
+            kind: if fin { AckKind::Fin } else { AckKind::Ack },
         };
-        if direction == Direction::Reverse {
+        // The end of the stream has a number too, and is no byte.
+        let number =
+            |byte: u64| (byte.min(self.next).div_ceil(size) + u64::from(byte > self.next)) as u32;
+        if direction == Direction::Forward {
+            ack.ack = number(self.offset(segment.sequence, self.next));
+        } else {
             let acked = self.offset(segment.ack, self.acked);
-            ack.ack = acked.div_ceil(size) as u32;
+            ack.ack = number(acked);
             for (block, (begin, end)) in ack.sack.iter_mut().zip(&segment.sack) {
                 let (begin, end) = (self.offset(*begin, acked), self.offset(*end, acked));
                 ack.dsack |= ack.sack_count == 0 && begin < acked;
@@ -243,6 +256,24 @@ impl Conversation {
             }
         }
         Some(Body::Ack(ack))
+    }
+
+    /// Notes the timestamp of a segment that leaves now. Says when the one left that it echoes.
+    fn stamp(&mut self, now: Time, direction: Direction, times: Option<(u32, u32)>) -> Time {
+        /// As many as a minute has milliseconds.
+        const KEPT: usize = 60_000;
+        let Some((own, echoed)) = times else { return Time::ZERO };
+        let at = usize::from(direction == Direction::Reverse);
+        let stamps = &mut self.stamps[at];
+        if stamps.back().is_none_or(|(last, _)| (own.wrapping_sub(*last) as i32) > 0) {
+            stamps.push_back((own, now));
+        }
+        if stamps.len() > KEPT {
+            stamps.pop_front();
+        }
+        let others = &self.stamps[1 - at];
+        let place = others.partition_point(|(stamp, _)| (stamp.wrapping_sub(echoed) as i32) < 0);
+        others.get(place).filter(|(stamp, _)| *stamp == echoed).map_or(Time::ZERO, |(_, at)| *at)
     }
 
     /// The position in the stream of a sequence number that is near to one that is known.

@@ -79,6 +79,7 @@ mod tests {
                 echo: Time::ZERO,
                 ecn: TcpEcn::CWR,
                 push: true,
+                fin: false,
             }),
         }
     }

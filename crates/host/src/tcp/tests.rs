@@ -751,6 +751,7 @@ fn data(segment: u32, ecn: Ecn, now: Time) -> Packet {
             retransmission: false,
             ecn: TcpEcn::NONE,
             push: false,
+            fin: false,
             echo: Time::ZERO,
         }),
     }

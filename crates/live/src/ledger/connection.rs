@@ -131,6 +131,7 @@ impl Connection {
                 retransmission: is_again,
                 ecn: tcp.ecn,
                 push: tcp.has(Tcp::PSH),
+                fin: false,
                 echo: Time::ZERO,
             }),
         };

@@ -46,6 +46,7 @@ fn segment(flow: u32, first: u32, retransmission: bool, sent: Time) -> Packet {
             retransmission,
             ecn: TcpEcn::NONE,
             push: false,
+            fin: false,
             echo: Time::ZERO,
         }),
     )

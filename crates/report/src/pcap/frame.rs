@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use sojourn_core::{
-    AckBody, Body, Direction, Ecn, HostId, Packet, Queued, RtpBody, RtpStream, SegmentBody, TcpEcn,
-    Time,
+    AckBody, AckKind, Body, Direction, Ecn, HostId, Packet, Queued, RtpBody, RtpStream,
+    SegmentBody, TcpEcn, Time,
 };
 
 const ETHERNET: usize = 14;
@@ -41,6 +41,9 @@ pub(super) struct Connection {
     identification: u16,
     /// Everything before this segment is acknowledged.
     acknowledged: u32,
+    /// When the answering end first said that it sends no more, and when that first arrived.
+    closed: Option<Time>,
+    heard_closed: Option<Time>,
 }
 
 impl Connection {
@@ -48,11 +51,22 @@ impl Connection {
     pub(super) fn learn(&mut self, packet: &Packet) {
         match &packet.body {
             Body::Segment(segment) => {
-                for (number, byte, payload) in self.cut(packet, segment) {
+                let all = self.cut(packet, segment);
+                let last = all
+                    .last()
+                    .map(|(number, byte, payload)| (number + 1, byte + u64::from(*payload)));
+                for (number, byte, payload) in all {
                     self.segments.insert(number, (byte, payload));
                 }
+                if let Some((number, byte)) = last.filter(|_| segment.fin) {
+                    self.segments.insert(number, (byte, 1));
+                }
             }
+            Body::Ack(ack) if packet.direction == Direction::Forward => self.learn_end(ack),
             Body::Ack(ack) => {
+                if ack.kind == AckKind::Fin {
+                    self.closed = self.closed.or(Some(packet.sent));
+                }
                 self.acknowledged = self.acknowledged.max(ack.ack);
                 let kept = ack.ack.saturating_sub(KEPT);
                 while self.segments.first_key_value().is_some_and(|(first, _)| *first < kept) {
@@ -61,6 +75,29 @@ impl Connection {
             }
             _ => {}
         }
+    }
+
+    /// Remembers the number that the end of the stream has, if this acknowledgement of the connecting end says it.
+    fn learn_end(&mut self, ack: &AckBody) {
+        if ack.kind == AckKind::Fin {
+            let byte = self.position(ack.ack);
+            self.segments.entry(ack.ack).or_insert((byte, 1));
+        }
+    }
+
+    /// Remembers what the connecting end knows when a packet has arrived there.
+    pub(super) fn hear(&mut self, now: Time, packet: &Packet) {
+        if let Body::Ack(AckBody { kind: AckKind::Fin, .. }) = packet.body
+            && packet.direction == Direction::Reverse
+        {
+            self.heard_closed = self.heard_closed.or(Some(now));
+        }
+    }
+
+    /// What a packet of the connecting end acknowledges: nothing but that the other one sends no more, if it has heard that.
+    fn heard(&self, packet: &Packet) -> u32 {
+        let is_closed = self.heard_closed.is_some_and(|heard| packet.sent >= heard);
+        SERVER_START.wrapping_add(1 + u32::from(is_closed))
     }
 
     /// Whether everything that was sent has been acknowledged.
@@ -154,6 +191,7 @@ impl Connection {
         payload: u32,
         header: u32,
     ) -> Vec<u8> {
+        const FIN: u16 = 0x01;
         const ACK: u16 = 0x10;
         const PSH: u16 = 0x08;
         let last = byte + u64::from(payload) == segment.byte + u64::from(segment.payload);
@@ -161,10 +199,13 @@ impl Connection {
         if segment.push && last {
             flags |= PSH;
         }
+        if segment.fin && last {
+            flags |= FIN;
+        }
         let options = padded_options(timestamps(packet.sent, segment.echo), header);
         let tcp = Tcp {
             sequence: CLIENT_START.wrapping_add(1).wrapping_add(byte as u32),
-            acknowledgement: SERVER_START.wrapping_add(1),
+            acknowledgement: self.heard(packet),
             flags,
             window: 64,
             options,
@@ -173,7 +214,17 @@ impl Connection {
     }
 
     fn acknowledgement(&mut self, packet: &Packet, ack: &AckBody) -> Vec<u8> {
+        const FIN: u16 = 0x01;
         const ACK: u16 = 0x10;
+        let fin = if ack.kind == AckKind::Fin { FIN } else { 0 };
+        let position = CLIENT_START.wrapping_add(1).wrapping_add(self.position(ack.ack) as u32);
+        let (sequence, acknowledgement) = match packet.direction {
+            Direction::Forward => (position, self.heard(packet)),
+            Direction::Reverse => {
+                let is_closed = self.closed.is_some_and(|closed| packet.sent > closed) && fin == 0;
+                (SERVER_START.wrapping_add(1 + u32::from(is_closed)), position)
+            }
+        };
         let mut options = timestamps(packet.sent, ack.echo);
         let count = usize::from(ack.sack_count).min(ack.sack.len());
         let blocks: Vec<(u32, u32)> = ack.sack[..count]
@@ -188,11 +239,9 @@ impl Connection {
             }
         }
         let tcp = Tcp {
-            sequence: SERVER_START.wrapping_add(1),
-            acknowledgement: CLIENT_START
-                .wrapping_add(1)
-                .wrapping_add(self.position(ack.ack) as u32),
-            flags: ACK | ecn_flags(ack.ecn),
+            sequence,
+            acknowledgement,
+            flags: ACK | fin | ecn_flags(ack.ecn),
             window: (ack.window >> WINDOW_SCALE).min(u32::from(u16::MAX)) as u16,
             options: padded_options(options, packet.ip_len()),
         };

@@ -212,6 +212,9 @@ impl<W: Write> Observer for PcapObserver<W> {
             (Who::Flow(flow), Event::Arrived { packet }) => {
                 let (first, count) = numbers(packet);
                 self.fates.settle(packet, first, count, None);
+                if let Some(connection) = self.connections.get_mut(&connection_of(packet)) {
+                    connection.hear(now, packet);
+                }
                 match packet.direction {
                     Direction::Forward => self.tap(now, Tap::Receiver(flow.0), packet, false, None),
                     Direction::Reverse => self.tap(now, Tap::Sender(flow.0), packet, false, None),

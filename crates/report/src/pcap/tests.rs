@@ -29,6 +29,7 @@ fn data(at: u64, first: u32, segments: u16, retransmission: bool) -> Packet {
         retransmission,
         ecn: TcpEcn::NONE,
         push: false,
+        fin: false,
         echo: Time::ZERO,
     };
     let wire_len = u32::from(segments) * 1514;
@@ -242,4 +243,61 @@ fn the_flags_of_ecn_are_where_a_dissector_looks_for_them() {
         .map(|block| u16::from_be_bytes([block.2[46], block.2[47]]) & 0x1ff)
         .collect();
     assert_eq!(flags, [0x1c2, 0x150]);
+}
+
+/// RFC 9293 section 3.10.4: the end of a stream has a number of its own, which its acknowledgement counts.
+#[test]
+fn both_ends_of_a_connection_close_it_with_numbers_that_follow() {
+    let mut pcap = observer(Taps { receivers: true, ..Taps::default() });
+    let flow = Who::Flow(FlowId(0));
+    let mut go = |at: u64, took: u64, packet: Packet| {
+        pcap.record(Time::from_nanos(at), flow, &Event::Sent { packet: &packet });
+        let arrived = Time::from_nanos(at + took);
+        pcap.record(arrived, flow, &Event::Arrived { packet: &packet });
+    };
+    let of_sender = |at: u64, number: u32, kind: AckKind| {
+        let one = ack(at, number, &[]);
+        let Body::Ack(body) = one.body else { panic!("an acknowledgement") };
+        packet(0, Direction::Forward, at, 52, Body::Ack(AckBody { kind, ..body }))
+    };
+    let of_receiver = |at: u64, number: u32, kind: AckKind| {
+        let mut one = ack(at, number, &[]);
+        if let Body::Ack(body) = &mut one.body {
+            body.kind = kind;
+            body.echo = Time::from_nanos(7_000_000);
+        }
+        one
+    };
+    let asked = Time::from_nanos(10);
+    let shake = Body::Handshake { asked, ecn: TcpEcn::NONE };
+    go(10, 5, packet(0, Direction::Forward, 10, 60, shake));
+    go(20, 5, packet(0, Direction::Reverse, 20, 60, shake));
+    // The end of the handshake, a segment, another that ends the stream, and that both were received.
+    go(30, 5, of_sender(30, 0, AckKind::Ack));
+    go(31, 5, data(31, 0, 1, false));
+    let mut last = data(32, 1, 1, false);
+    if let Body::Segment(segment) = &mut last.body {
+        segment.fin = true;
+    }
+    go(32, 5, last);
+    go(40, 5, of_receiver(40, 3, AckKind::Fin));
+    go(50, 5, of_sender(50, 3, AckKind::Ack));
+    let word = |bytes: &[u8], at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
+    let file = pcap.finish().unwrap();
+    let all = blocks(&file);
+    let of = |interface: u32, at: u64| {
+        let (_, _, bytes, ..) = all.iter().find(|b| (b.0, b.1) == (interface, at)).unwrap();
+        let relative = [word(bytes, 38), word(bytes, 42)];
+        (relative, bytes[47])
+    };
+    const END: u32 = 1_000_000_001 + 2 * 1448;
+    // At the sender as at the receiver.
+    for (interface, later) in [(0, 0), (1, 5)] {
+        assert_eq!(of(interface, 30 + later), ([1_000_000_001, 2_000_000_001], 0x10));
+        assert_eq!(of(interface, 32 + later), ([1_000_000_001 + 1448, 2_000_000_001], 0x11));
+        assert_eq!(of(interface, 50 + later), ([END + 1, 2_000_000_002], 0x10));
+    }
+    assert_eq!(of(1, 40), ([2_000_000_001, END + 1], 0x11));
+    let (_, _, closing, ..) = all.iter().find(|b| (b.0, b.1) == (1, 40)).unwrap();
+    assert_eq!(word(closing, 34 + 20 + 8), 7, "the time that it echoes");
 }

@@ -82,6 +82,7 @@ impl Sender {
             retransmission: false,
             ecn: self.ecn.flags,
             push: false,
+            fin: false,
             echo: self.echo,
         });
         self.ends.packet(now, self.config.header + ETHERNET_HEADER, body)

@@ -64,6 +64,7 @@ impl Sender {
             retransmission,
             ecn: if cwr { TcpEcn::CWR } else { self.ecn.flags },
             push,
+            fin: false,
             echo: self.echo,
         });
         let ecn = if retransmission { self.ecn.repeated } else { self.ecn.fresh };
