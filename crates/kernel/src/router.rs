@@ -24,7 +24,7 @@ sojourn_core::params! {
     /// A discipline of a kernel.
     pub struct Router: "kernel", "a discipline of a Linux kernel that forwards packets between two cards, in virtual time; on Linux with tc and a kernel from `sojourn kernel build`", check is_sound {
         pub qdisc: String = "fq_codel", "the discipline as tc has it, words joined with `+`: `fq_codel+target+5ms`";
-        pub rate: Rate = "10mbit", "how fast its packets leave (by HTB): the rate of the link";
+        pub rate: Option<Rate> as Maybe<Rate> = "", "how fast its packets leave (by HTB): the rate of the link, as without it";
         pub kernel: Option<String> as Maybe<String> = "", "a kernel built for user mode: its path, or its name from `sojourn kernel build --name`; without it that of SOJOURN_KERNEL or of `sojourn kernel build`";
         pub digest: Option<String> as Maybe<String> = "", "which build that kernel must be; it is filled in, so that it is part of a run's name";
         pub patience: Span = "20s", time(Span::from_millis(10), Span::from_secs(1000)), "real time after which a kernel that says nothing has hung";
@@ -55,7 +55,9 @@ impl Router {
         self.qdisc.split('+')
     }
 
-    fn start(&self, seed: u64, origin: u64) -> Result<Guest, Fault> {
+    fn start(&self, rate: Option<Rate>, seed: u64, origin: u64) -> Result<Guest, Fault> {
+        let no_rate = || Fault::Refused("a queue of a kernel without a rate".to_owned());
+        let rate = rate.ok_or_else(no_rate)?;
         let digest = kernel_digest(self.kernel.as_deref());
         if let Some(wanted) = self.digest.as_ref().filter(|wanted| **wanted != digest) {
             let problem =
@@ -77,7 +79,7 @@ impl Router {
                 "the guest kernel doesn't forward (error {error})"
             )));
         }
-        let rate = format!("{}bit", self.rate.as_bps());
+        let rate = format!("{}bit", rate.as_bps());
         let shared = format!("htb rate {rate} ceil {rate} burst 100 cburst 100 quantum 1514");
         for line in [
             format!("{ip} link set eth1 up"),
@@ -98,7 +100,15 @@ impl Router {
             if status != 0 {
                 let text = String::from_utf8_lossy(&text);
                 let said = text.trim().lines().next().unwrap_or("it says nothing").to_owned();
-                return Err(Fault::Refused(format!("in the guest kernel `{line}` fails: {said}")));
+                let problem = match line.contains("handle 10:") {
+                    false => format!("in the guest kernel `{line}` fails: {said}"),
+                    true => format!(
+                        "qdisc {} fails in the guest kernel: {said} (allowed: what its tc has, such as fq_codel+target+5ms, \
+                         pfifo+limit+100, cake)",
+                        self.qdisc
+                    ),
+                };
+                return Err(Fault::Refused(problem));
             }
         }
         orders::wait_until(&mut guest, origin)?;
@@ -135,12 +145,32 @@ impl Discipline for Router {
         Self { digest: Some(digest), ..self }
     }
 
-    fn build(&self, mut random: Stream) -> Forwarding {
+    fn check_on(&self, rate: Option<Rate>) -> Result<(), SpecError> {
+        let Some(rate) = rate else {
+            let problem = "a queue of a kernel in front of a rate that varies, has no limit or counts more than packets with their Ethernet headers";
+            return Err(SpecError::new(problem).allow(["a link of one fixed rate, such as 20Mbps"]));
+        };
+        match self.rate.filter(|own| *own != rate) {
+            None => install::check(self.kernel.as_deref()),
+            Some(own) => {
+                let problem =
+                    format!("rate {own} of a kernel's queue in front of a link of {rate}");
+                let problem = SpecError::new(problem).about("rate");
+                Err(problem.allow([format!("rate {rate}, or none, which means the link's")]))
+            }
+        }
+    }
+
+    fn build(&self, random: Stream) -> Forwarding {
+        self.build_on(self.rate, random)
+    }
+
+    fn build_on(&self, rate: Option<Rate>, mut random: Stream) -> Forwarding {
         const TICK: u64 = 10_000_000;
         let seed = random.next_u64();
         let origin = ORIGIN + random.below(TICK);
         let seat = Seat::take();
-        let (guest, fault) = match self.start(seed, origin) {
+        let (guest, fault) = match self.start(rate, seed, origin) {
             Ok(guest) => (Some(guest), None),
             Err(fault) => (None, Some(fault.to_string())),
         };
@@ -149,7 +179,7 @@ impl Discipline for Router {
             fault,
             origin,
             reason: self.reason(),
-            quiet: self.rate.time_for(3 * 1514) + Span::from_millis(30),
+            quiet: rate.map_or(Span::ZERO, |rate| rate.time_for(3 * 1514)) + Span::from_millis(30),
             next: 0,
             inside: BTreeMap::new(),
             order: BTreeMap::new(),

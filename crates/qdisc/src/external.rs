@@ -25,6 +25,22 @@ pub trait Discipline: Params + Send + Sync + 'static {
     /// An empty queue. It draws its random numbers from `random`.
     fn build(&self, random: Stream) -> Self::Queue;
 
+    /// Refuses a line that it can't stand in front of. `rate` is what packets with their Ethernet headers leave at; `None` if
+    /// that varies, has no limit or is not known.
+    ///
+    /// # Errors
+    /// What is wrong with the two together, and what is allowed.
+    fn check_on(&self, rate: Option<Rate>) -> Result<(), SpecError> {
+        let _ = rate;
+        Ok(())
+    }
+
+    /// An empty queue in front of a line that [`Discipline::check_on`] accepts, for a discipline that must know its rate.
+    fn build_on(&self, rate: Option<Rate>, random: Stream) -> Self::Queue {
+        let _ = rate;
+        self.build(random)
+    }
+
     /// The rate that it holds packets back to, if it shapes.
     fn shaped_rate(&self) -> Option<Rate> {
         None
@@ -58,8 +74,12 @@ impl External {
         self.0.shaped_rate()
     }
 
-    pub(crate) fn build<P: Queued>(&self, random: Stream) -> Foreign<P> {
-        Foreign { queue: self.0.build(random), packets: Places::default() }
+    pub(crate) fn check_on(&self, rate: Option<Rate>) -> Result<(), SpecError> {
+        self.0.check_on(rate)
+    }
+
+    pub(crate) fn build<P: Queued>(&self, rate: Option<Rate>, random: Stream) -> Foreign<P> {
+        Foreign { queue: self.0.build_on(rate, random), packets: Places::default() }
     }
 }
 
@@ -82,7 +102,8 @@ trait AnyDiscipline: fmt::Debug + Send + Sync {
     fn check(&self) -> Result<(), SpecError>;
     fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
     fn shaped_rate(&self) -> Option<Rate>;
-    fn build(&self, random: Stream) -> Box<dyn Qdisc<Ticket>>;
+    fn check_on(&self, rate: Option<Rate>) -> Result<(), SpecError>;
+    fn build_on(&self, rate: Option<Rate>, random: Stream) -> Box<dyn Qdisc<Ticket>>;
     fn as_any(&self) -> &dyn Any;
     fn equals(&self, other: &dyn Any) -> bool;
 }
@@ -104,8 +125,12 @@ impl<D: Discipline> AnyDiscipline for D {
         Discipline::shaped_rate(self)
     }
 
-    fn build(&self, random: Stream) -> Box<dyn Qdisc<Ticket>> {
-        Box::new(Discipline::build(self, random))
+    fn check_on(&self, rate: Option<Rate>) -> Result<(), SpecError> {
+        Discipline::check_on(self, rate)
+    }
+
+    fn build_on(&self, rate: Option<Rate>, random: Stream) -> Box<dyn Qdisc<Ticket>> {
+        Box::new(Discipline::build_on(self, rate, random))
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -44,11 +44,21 @@ macro_rules! built_in {
 
             /// An empty queue. `random` perturbs hashes and is what the discipline draws from.
             pub fn build<P: Reshape + Send>(&self, random: Stream) -> AnyQdisc<P> {
+                self.build_on(None, random)
+            }
+
+            /// The same in front of a line whose packets, with their Ethernet headers, leave at `rate`; `None` if that varies,
+            /// has no limit or is not known.
+            pub fn build_on<P: Reshape + Send>(
+                &self,
+                rate: Option<Rate>,
+                random: Stream,
+            ) -> AnyQdisc<P> {
                 match self {
                     $(Self::$variant(config) => {
                         AnyQdisc::$variant($module::$variant::new(config, random))
                     })+
-                    Self::External(config) => AnyQdisc::External(config.build(random)),
+                    Self::External(config) => AnyQdisc::External(config.build(rate, random)),
                 }
             }
         }
@@ -158,6 +168,19 @@ impl Config {
         }
         Err(SpecError::new(format!("a queue '{self}' can't be built"))
             .allow([format!("what can be written, such as '{read}'")]))
+    }
+}
+
+impl Config {
+    /// Refuses a queue that can't stand in front of a line of this rate, which is as for [`Config::build_on`].
+    ///
+    /// # Errors
+    /// As [`Discipline::check_on`].
+    pub fn check_on(&self, rate: Option<Rate>) -> Result<(), SpecError> {
+        match self {
+            Self::External(config) => config.check_on(rate),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -127,6 +127,7 @@ impl Scenario {
                     return Err(SpecError::new("the new rate of a link is unlimited")
                         .allow(["a rate such as '90mbit'"]));
                 }
+                link.queue.check_on(None).map_err(|error| error.within(&link.name))?;
                 RateConfig::fixed(*rate).map(|_| ())
             }
             What::Loss(port, loss) => {

@@ -54,6 +54,7 @@ impl Link {
         let checked = || {
             queue.check()?;
             rate.check()?;
+            queue.check_on(rate.constant())?;
             policer.check()?;
             entry_loss.check()?;
             loss.check()?;

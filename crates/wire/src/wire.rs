@@ -180,7 +180,9 @@ impl<P: Carried> Wire<P> {
             Config::Fifo(fifo) if exit != Exit::OwnDelays && !may_lose => {
                 Queue::InLine(Admission::new(fifo))
             }
-            discipline => Queue::Managed(discipline.build(stream(Purpose::Queue))),
+            discipline => {
+                Queue::Managed(discipline.build_on(link.rate.constant(), stream(Purpose::Queue)))
+            }
         };
         Self { queue, line }
     }

@@ -110,6 +110,7 @@ fn add(
     let completed = sources.rate(&rate, &format!("gateway.{}", part.rate_key))?;
     let kinds = sources.registry.queues();
     let limited = queue.value.complete(kinds, None, completed.mean(), rtt);
+    let limited = limited.and_then(|queue| queue.check_on(completed.constant()).map(|()| queue));
     let limited = limited.map_err(|error| wrong(part.queue_key, error))?;
     let link = Link {
         loss: part.loss.map(|loss| loss.value.clone()).unwrap_or_default(),

@@ -204,6 +204,7 @@ fn rates_key(spec: &StationSpec) -> &'static str {
 fn discipline(queue: &QueueSpec, key: &str, sources: &Sources<'_>) -> Result<Discipline, Wrong> {
     // A station's rate is not known in advance, so no size can follow from it.
     let queue = queue.complete(sources.registry.queues(), None, None, Span::ZERO);
+    let queue = queue.and_then(|queue| queue.check_on(None).map(|()| queue));
     queue.map_err(|problem| Wrong::new(key, problem))
 }
 

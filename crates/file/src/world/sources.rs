@@ -35,6 +35,7 @@ impl Sources<'_> {
         let rate = self.rate(parts.rate, &format!("{key}.{}", parts.rate_key))?;
         let kinds = self.registry.queues();
         let queue = parts.queue.value.complete(kinds, parts.buffer, rate.mean(), rtt);
+        let queue = queue.and_then(|queue| queue.check_on(rate.constant()).map(|()| queue));
         let queue =
             queue.map_err(|problem| Wrong::new(format!("{key}.{}", parts.queue_key), problem))?;
         Ok(Link {

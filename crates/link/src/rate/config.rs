@@ -140,6 +140,14 @@ impl RateConfig {
         }
     }
 
+    /// What packets with their Ethernet headers leave at, if it is always the same.
+    pub fn constant(&self) -> Option<Rate> {
+        match self {
+            Self::Fixed { rate, framing } if *framing == Framing::default() => Some(*rate),
+            _ => None,
+        }
+    }
+
     /// The mean rate, for the size of buffers in bandwidth-delay products; `None` for a synthetic
     /// link that has not been drawn.
     pub fn mean(&self) -> Option<Rate> {

@@ -43,7 +43,9 @@ impl DriverConfig {
         if self.limit == 0 {
             return Err(SpecError::new("a buffer of 0 packets").allow(["1 packet or more"]));
         }
-        self.upper.as_ref().map_or(Ok(()), Config::check)
+        let Some(upper) = &self.upper else { return Ok(()) };
+        upper.check()?;
+        upper.check_on(None)
     }
 
     /// Whether the discipline above may keep a packet although the buffer has room.
