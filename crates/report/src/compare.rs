@@ -223,11 +223,16 @@ pub fn unrelated(before: &Results, after: &Results) -> Option<String> {
     Some(format!("these are two studies, '{}' and '{}', and {what}", old.title, new.title))
 }
 
-/// Whether all factors of the same name have the same value, and no second scenario fits.
+/// Whether all factors of the same name have the same value. Where each folder has one engine, it may be another.
 fn same_world(old: &Data<'_>, a: usize, new: &Data<'_>, b: usize) -> bool {
     old.plan.factors.iter().enumerate().all(|(at, factor)| {
         let other = new.plan.factors.iter().position(|other| other.name == factor.name);
-        other.is_none_or(|other| old.value(a, at) == new.value(b, other))
+        other.is_none_or(|other| {
+            let is_one_engine = factor.name == "engine"
+                && factor.values.len() == 1
+                && new.plan.factors[other].values.len() == 1;
+            is_one_engine || old.value(a, at) == new.value(b, other)
+        })
     })
 }
 

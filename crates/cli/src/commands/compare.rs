@@ -19,7 +19,7 @@ pub(super) fn compare(args: &CompareArgs, output: Output) -> Result<Outcome, Fai
     let comparison = compare::compare(&before, &after);
     if comparison.paired == 0 && comparison.by_samples == 0 {
         return Err(Failure::Input(format!(
-            "{} and {} have no scenario with runs in common",
+            "{} and {} have no scenario with runs in common: no two with the same values of the factors that both have",
             args.before.display(),
             args.after.display()
         )));

@@ -195,3 +195,24 @@ fn a_run_whose_trace_has_changed_is_not_passed_off_as_the_same() {
     assert_eq!(ended.code, Some(2));
     assert!(ended.stderr.contains("a trace that it names"), "{}", ended.stderr);
 }
+
+/// Where each folder has one engine, runs of the two stand for each other.
+#[test]
+fn folders_of_one_engine_each_are_compared_although_it_is_another() {
+    let scratch = Scratch::new();
+    scratch.write(
+        "short.toml",
+        &scratch.read("study.toml").replace("[factors]", "[factors]\nengine = [\"sim\"]"),
+    );
+    scratch.must(&["run", "short.toml", "--out", "one", "--no-report"]);
+    let other =
+        ["run", "short.toml", "--set", "engine=[\"fluid\"]", "--out", "other", "--no-report"];
+    scratch.must(&other);
+    let json = scratch.sojourn(&["compare", "one", "other", "--format", "json"]).json();
+    assert_eq!(json["paired"], 6, "{json}");
+    // Before there is any run.
+    let ended = scratch.sojourn(&[&other[..4], &["--out", "third", "--pcap"]].concat());
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    assert!(ended.stderr.contains("--pcap: the engine of scenario 0"), "{}", ended.stderr);
+    assert!(!scratch.path("third").exists());
+}
