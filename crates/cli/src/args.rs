@@ -125,7 +125,7 @@ pub(crate) struct StudyArgs {
     /// This one seed
     #[arg(long, value_name = "SEED", conflicts_with = "seeds", value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
     pub(crate) seed: Option<u64>,
-    /// The engine of every run: sim simulates packets, fluid integrates rates and queues, live sends real packets through this machine's kernel (Linux)
+    /// The engine of every run: sim simulates packets, fluid integrates rates and queues, live sends real packets through this machine's kernel (Linux), kernel puts Linux kernels at the ends of TCP flows in virtual time (Linux)
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Option<String>,
     /// Run live, with the study's hosts on the machines that this file names, reached by ssh, and the bottleneck on this one (Linux, root)
@@ -241,7 +241,7 @@ pub(crate) struct ValidateArgs {
     /// The result folder
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Make runs at most this long; numbers of shorter ones scatter more
+    /// Make runs at most this long; numbers of shorter ones scatter more. Not with --kernel, whose worlds have lengths of their own
     #[arg(long, value_name = "TIME", conflicts_with = "kernel")]
     pub(crate) shorten: Option<Span>,
     /// Runs of each situation and engine, whose means are compared: numbers of one run scatter where packets are lost at random
@@ -261,8 +261,8 @@ pub(crate) struct ValidateArgs {
 #[command(next_help_heading = "Random worlds")]
 pub(crate) struct WorldsArgs {
     /// How many; a folder that has some of them goes on with the others
-    #[arg(long, value_name = "N", default_value_t = 20, requires = "kernel")]
-    pub(crate) worlds: usize,
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..), requires = "kernel")]
+    pub(crate) worlds: u32,
     /// Draws other worlds
     #[arg(long, value_name = "N", default_value_t = 1, requires = "kernel")]
     pub(crate) seed: u64,

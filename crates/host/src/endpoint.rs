@@ -106,6 +106,11 @@ pub trait AppModel: Send + Sync {
         false
     }
 
+    /// Of one that [`AppModel::is_tcp`], how many bytes it transfers, if it ends by itself.
+    fn transfer(&self) -> Option<u64> {
+        None
+    }
+
     /// Whether all its packets are UDP datagrams of which it knows every byte ([`Body::Opaque`], with their payload
     /// in [`Around::contents`]): then they can leave through a socket as they are.
     fn carries_bytes(&self) -> bool {

@@ -1,5 +1,6 @@
 //! `app = "kernel …"`: a flow whose two ends are guests.
 
+use std::any::Any;
 use std::time::Duration;
 
 use sojourn_core::param::{Maybe, Octets, Style, Truth, size, time};
@@ -7,11 +8,12 @@ use sojourn_core::{Params, Rate, Span, SpecError};
 use sojourn_host::{AppModel, Endpoint, FlowSetup};
 
 use crate::ends;
+use crate::install;
 use crate::settings::{self, Settings, Traffic};
 
 sojourn_core::params! {
     /// A flow between two Linux kernels.
-    pub struct Kernel: "kernel", "TCP between two unmodified Linux kernels, whose clock is the simulator's; on Linux with a kernel from `sojourn kernel build`" {
+    pub struct Kernel: "kernel", "TCP between two unmodified Linux kernels, whose clock is the simulator's; on Linux with a kernel from `sojourn kernel build`", check pings_alone {
         pub cc: String = "cubic", "congestion control, by its name in that kernel";
         pub kernel: Option<String> as Maybe<String> = "", "a kernel built for user mode: its path, or its name from `sojourn kernel build --name`; without it that of SOJOURN_KERNEL or of `sojourn kernel build`";
         pub bytes: Option<u64> as Maybe<Octets> = "", size(1, 1 << 50), "how much is sent; without it, it never ends";
@@ -27,8 +29,29 @@ sojourn_core::params! {
     }
 }
 
+/// Echo requests are no TCP, and have none of its keys.
+fn pings_alone(kernel: &Kernel) -> Result<(), SpecError> {
+    if kernel.ping.is_none() {
+        return Ok(());
+    }
+    let usual = Kernel::default();
+    let others = [
+        ("cc", kernel.cc != usual.cc),
+        ("bytes", kernel.bytes.is_some()),
+        ("rate", kernel.rate.is_some()),
+        ("send_buffer", kernel.send_buffer.is_some()),
+        ("receive_buffer", kernel.receive_buffer.is_some()),
+    ];
+    match others.into_iter().find(|(_, is_set)| *is_set) {
+        None => Ok(()),
+        Some((name, _)) => Err(SpecError::new(format!("{name} beside ping, which is no TCP"))
+            .about(name)
+            .allow(["ping alone, or TCP without ping"])),
+    }
+}
+
 impl Kernel {
-    fn settings(&self) -> Result<Settings, SpecError> {
+    pub(crate) fn settings(&self) -> Result<Settings, SpecError> {
         let traffic = match self.ping {
             Some(pause) => Traffic::Ping { pause },
             None => Traffic::Bulk { bytes: self.bytes, rate: self.rate },
@@ -58,7 +81,8 @@ impl Kernel {
 impl AppModel for Kernel {
     fn check(&self) -> Result<(), SpecError> {
         Params::check(self)?;
-        self.settings().map(drop)
+        self.settings()?;
+        install::check(self.kernel.as_deref())
     }
 
     fn build(&self, flow: &FlowSetup<'_>) -> [Box<dyn Endpoint>; 2] {
@@ -73,5 +97,13 @@ impl AppModel for Kernel {
 
     fn is_tcp(&self) -> bool {
         self.ping.is_none()
+    }
+
+    fn transfer(&self) -> Option<u64> {
+        self.bytes.filter(|_| self.is_tcp())
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 }

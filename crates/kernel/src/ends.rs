@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sojourn_core::{Body, Direction, Event, FlowSample, Packet, Purpose, Span, Time, Who};
+use sojourn_core::{
+    Body, Direction, Event, FlowSample, Packet, Purpose, Span, SpecError, Time, Who,
+};
 use sojourn_host::{Around, Endpoint, Endpoints, FlowSetup};
 
 use crate::conversation::Conversation;
@@ -44,12 +46,10 @@ pub(crate) fn pair(settings: &Settings, setup: &FlowSetup<'_>) -> [End; 2] {
             coalesce: settings.coalesce,
             orders,
             step: settings.step,
-            stop: setup.stop,
             bytes: match settings.traffic {
                 Traffic::Bulk { bytes, .. } => bytes.unwrap_or(0),
                 Traffic::Ping { .. } => 0,
             },
-            start: setup.start,
             cc: settings.cc.clone(),
             ends: setup.ends,
             sample: None,
@@ -123,15 +123,7 @@ impl Started {
             patience: settings.patience,
         })?;
         let mut started = Self { guest };
-        for (path, value) in settings.sysctls() {
-            let order = format!("S/proc/sys/{}\0{value}", path.replace('.', "/"));
-            let (error, _) = orders::ask(&mut started.guest, number, order.as_bytes())?;
-            if error != 0 {
-                let problem =
-                    format!("the guest kernel refuses sysctl {path} = {value} (error {error})");
-                return Err(Fault::Refused(problem));
-            }
-        }
+        set(&mut started.guest, number, settings.sysctls())?;
         if let Traffic::Bulk { .. } = settings.traffic {
             let kind = if number == SENDING { b'T' } else { b'L' };
             let mut order = vec![kind];
@@ -150,14 +142,76 @@ impl Started {
     }
 
     fn has_no_control(&mut self, number: u8, cc: &str, error: u32) -> Fault {
-        let order = b"R/proc/sys/net/ipv4/tcp_available_congestion_control";
-        let list = orders::ask(&mut self.guest, number, order);
-        let list = list.map(|(_, text)| String::from_utf8_lossy(&text).trim().to_owned());
-        Fault::Refused(match list {
-            Ok(list) => format!("the guest kernel has no congestion control '{cc}'; it has {list}"),
-            Err(_) => format!("the guest kernel refuses congestion control '{cc}' (error {error})"),
-        })
+        match controls(&mut self.guest, number) {
+            Ok(known) if !known.iter().any(|own| own == cc) => lacks(cc, &known),
+            _ => Fault::Refused(format!(
+                "the guest kernel refuses congestion control '{cc}' (error {error})"
+            )),
+        }
     }
+}
+
+/// Starts a guest and looks whether it has these settings and congestion controls.
+///
+/// # Errors
+/// What it lacks, and what it has.
+pub(crate) fn try_out(settings: &Settings, wanted: &[String]) -> Result<(), Fault> {
+    let mut guest = Guest::start(&Start {
+        kernel: &settings.kernel()?,
+        installed: &Installed::new()?,
+        seed: 1,
+        cards: &[SENDING],
+        offload: settings.offload,
+        patience: settings.patience,
+    })?;
+    set(&mut guest, SENDING, settings.sysctls())?;
+    let known = controls(&mut guest, SENDING)?;
+    match wanted.iter().find(|wanted| !known.contains(wanted)) {
+        None => Ok(()),
+        Some(cc) => Err(lacks(cc, &known)),
+    }
+}
+
+fn set<'a>(
+    guest: &mut Guest,
+    number: u8,
+    sysctls: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Result<(), Fault> {
+    for (path, value) in sysctls {
+        let order = format!("S/proc/sys/{}\0{value}", path.replace('.', "/"));
+        let (error, _) = orders::ask(guest, number, order.as_bytes())?;
+        if error != 0 {
+            return Err(refused_sysctl(path, value, error));
+        }
+    }
+    Ok(())
+}
+
+/// The congestion controls that a guest has.
+fn controls(guest: &mut Guest, number: u8) -> Result<Vec<String>, Fault> {
+    let order = b"R/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let (_, text) = orders::ask(guest, number, order)?;
+    Ok(String::from_utf8_lossy(&text).split_whitespace().map(str::to_owned).collect())
+}
+
+fn lacks(cc: &str, known: &[String]) -> Fault {
+    let problem = format!("the guest kernel has no congestion control '{cc}'");
+    Fault::Refused(
+        SpecError::new(problem).near(cc, known.iter().map(String::as_str)).allow(known).to_string(),
+    )
+}
+
+fn refused_sysctl(path: &str, value: &str, error: u32) -> Fault {
+    const NO_SUCH_FILE: u32 = 2;
+    Fault::Refused(match error {
+        NO_SUCH_FILE => format!(
+            "the guest kernel has no sysctl {path} (allowed: the files in its /proc/sys, such as net.ipv4.tcp_sack)"
+        ),
+        error => {
+            let why = std::io::Error::from_raw_os_error(error as i32);
+            format!("the guest kernel refuses sysctl {path} = {value}: {why}")
+        }
+    })
 }
 
 /// One end.
@@ -178,9 +232,7 @@ pub(crate) struct End {
     /// What it is told, and when; in order of time.
     orders: VecDeque<(Time, Vec<u8>)>,
     step: Span,
-    start: Time,
-    stop: Time,
-    /// What a transfer of limited length has; else 0.
+    /// What a transfer of limited length has that is not over; else 0.
     bytes: u64,
     cc: String,
     ends: Endpoints,
@@ -205,23 +257,23 @@ impl End {
         let at = self.origin + now.as_nanos();
         let Some(guest) = &mut self.guest else { return };
         match orders::deliver(guest, 0, at, frames) {
-            Ok(()) => self.collect(),
-            Err(fault) => self.fail(fault.to_string()),
+            Ok(()) => self.collect(now),
+            Err(fault) => self.fail(now, &fault.to_string()),
         }
     }
 
     /// The guest and all its processes end; the run learns why at the next check.
-    fn fail(&mut self, fault: String) {
+    fn fail(&mut self, now: Time, fault: &str) {
         self.guest = None;
         self.leaving.clear();
         self.arrived.clear();
         self.due = Time::NEVER;
         self.orders.clear();
-        self.fault = Some(fault);
+        self.fault = Some(format!("at {now}: {fault}"));
     }
 
     /// What the guest has sent is for the other end, or an answer.
-    fn collect(&mut self) {
+    fn collect(&mut self, now: Time) {
         while let Some((time, _, bytes)) = self.guest.as_mut().and_then(Guest::take_sent) {
             let Some((kind, error, more)) = orders::answer(&bytes) else {
                 if frame::read(&bytes).is_some() {
@@ -234,7 +286,8 @@ impl End {
                 b'I' if error == 0 => self.sample = tcp_info::read(&more, &self.cc).or(self.sample),
                 _ if error != 0 => {
                     let what = char::from(kind);
-                    return self.fail(format!("the guest answers order {what} with error {error}"));
+                    return self
+                        .fail(now, &format!("the guest answers order {what} with error {error}"));
                 }
                 _ => {}
             }
@@ -246,9 +299,9 @@ impl End {
         let at = self.origin + now.as_nanos();
         while let Some(guest) = &mut self.guest {
             match orders::take_turn(guest, at) {
-                Ok(true) => self.collect(),
+                Ok(true) => self.collect(now),
                 Ok(false) => break,
-                Err(fault) => self.fail(fault.to_string()),
+                Err(fault) => self.fail(now, &fault.to_string()),
             }
         }
     }
@@ -274,12 +327,14 @@ impl Endpoint for End {
         if let Some(sent) = arrival.echo_sent_at {
             tell(Event::Ping { rtt: now.since(sent) });
         }
-        if self.direction == Direction::Forward
-            && self.bytes > 0
-            && self.conversation().acked >= self.bytes
-        {
-            tell(Event::Completed { bytes: self.bytes, took: now.since(self.start) });
-            self.bytes = 0;
+        if self.direction == Direction::Forward && self.bytes > 0 {
+            let conversation = self.conversation();
+            let (acked, asked) = (conversation.acked, conversation.asked);
+            drop(conversation);
+            if acked >= self.bytes {
+                tell(Event::Completed { bytes: self.bytes, took: now.since(asked) });
+                self.bytes = 0;
+            }
         }
         if self.coalesce == Span::ZERO {
             return self.deliver(now, &[bytes]);
@@ -297,7 +352,7 @@ impl Endpoint for End {
             self.deliver(now, &arrived);
         }
         while let Some((time, order)) = self.orders.pop_front_if(|(time, _)| *time <= now) {
-            if order[0] == b'I' && time + self.step < self.stop {
+            if order[0] == b'I' {
                 let next = (time + self.step, order.clone());
                 let place = self.orders.partition_point(|(other, _)| *other <= next.0);
                 self.orders.insert(place, next);

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use sojourn_core::param::{Maybe, Style, Truth, time};
 use sojourn_core::{Params, Span, SpecError, StreamAddress};
-use sojourn_host::AppModel;
 use sojourn_host::apps::BulkConfig;
 use sojourn_host::tcp::{self, EcnOffer};
 use sojourn_metrics::Collector;
 use sojourn_scenario::{App, Checked, ExternalApp, Scenario, Traffic, Until};
-use sojourn_study::engine::{Engine, Measured};
+use sojourn_study::engine::{Engine, Measured, told};
 use sojourn_study::runner::shape;
 
 use crate::app::Kernel;
@@ -38,12 +37,16 @@ impl Engine for Kernels {
         found.map(drop).map_err(|missing| missing.to_string())
     }
 
+    fn simulated(&self, scenario: &Checked) -> Option<Checked> {
+        self.replace(scenario).and_then(Scenario::checked).ok()
+    }
+
     fn run(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String> {
         let world = self.replace(scenario).and_then(Scenario::checked);
         let world = world.map_err(|problem| problem.to_string())?;
         let mut collector = Collector::new(shape(scenario));
         let outcome = sojourn_sim::run(&world, address, &mut collector)
-            .map_err(|violation| violation.to_string())?;
+            .map_err(|violation| told(&world, &violation))?;
         Ok(Measured {
             metrics: collector.finish(outcome.end),
             end_states: Vec::new(),
@@ -83,8 +86,10 @@ impl Kernels {
                     flow.name
                 )));
             }
-            let app = self.app(traffic, cca, transport, scenario)?;
-            AppModel::check(&app)?;
+            let named = |problem: SpecError| problem.within(&format!("flow '{}'", flow.name));
+            let app = self.app(traffic, cca, transport, scenario).map_err(named)?;
+            Params::check(&app).map_err(named)?;
+            app.settings().map_err(named)?;
             flow.app = App::External(ExternalApp(Arc::new(app)));
         }
         Ok(world)
@@ -125,7 +130,7 @@ impl Kernels {
         })
     }
 
-    fn name_of(&self, name: &str) -> Result<String, SpecError> {
+    pub(crate) fn name_of(&self, name: &str) -> Result<String, SpecError> {
         for pair in self.names.iter().flat_map(|names| names.split(',')) {
             let Some((known, there)) = pair.split_once(':') else {
                 let problem = SpecError::new(format!("names '{pair}'"));

@@ -1,5 +1,6 @@
 use std::fmt;
 use std::io;
+use std::path::{Path, PathBuf};
 
 /// Why a guest is of no use any more.
 #[derive(Debug)]
@@ -10,6 +11,8 @@ pub enum Fault {
     Machine(&'static str, io::Error),
     /// The guest's kernel ended; the end of what it printed.
     Ended(String),
+    /// It ended without a banner of Linux: its path, and the end of what it printed.
+    Foreign { kernel: PathBuf, console: String },
     /// It has said nothing for so many seconds of real time.
     Silent { seconds: f64, console: String },
     /// Its clock barely moves though it is busy: a program that spins.
@@ -26,6 +29,12 @@ impl fmt::Display for Fault {
             Self::Missing(what) => f.write_str(what),
             Self::Machine(what, why) => write!(f, "{what} failed: {why}"),
             Self::Ended(console) => write!(f, "the guest kernel ended{}", last(console)),
+            Self::Foreign { kernel, console } => write!(
+                f,
+                "the guest kernel ended, and printed no banner of Linux: {} is no kernel built for user mode{}",
+                kernel.display(),
+                last(console)
+            ),
             Self::Silent { seconds, console } => {
                 write!(f, "the guest kernel has hung for {seconds} s{}", last(console))
             }
@@ -40,6 +49,18 @@ impl fmt::Display for Fault {
 }
 
 impl std::error::Error for Fault {}
+
+impl Fault {
+    /// The same of a guest that has not begun: one that printed no banner is no kernel.
+    pub(crate) fn of_start(self, kernel: &Path) -> Self {
+        match self {
+            Self::Ended(console) if !console.contains("Linux version") => {
+                Self::Foreign { kernel: kernel.to_owned(), console }
+            }
+            other => other,
+        }
+    }
+}
 
 /// Why it says that it ended, or else its last words.
 fn last(console: &str) -> String {

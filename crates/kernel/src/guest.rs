@@ -74,6 +74,8 @@ pub(crate) struct Guest {
     /// What it has sent, when, and by which of its cards.
     sent: VecDeque<(u64, usize, Vec<u8>)>,
     patience: Duration,
+    /// How many messages it has sent while its clock shows this.
+    messages: (u64, u32),
     /// When, in real time, its clock entered the present millisecond.
     entered: (u64, Instant),
     /// How often it was told to run.
@@ -144,7 +146,8 @@ impl Guest {
         };
         let cards = start.cards.iter().enumerate().map(card).collect::<Result<_, Fault>>()?;
         keeper.go()?;
-        let clock = accept(&listener, &keeper, start.patience)?;
+        let clock = accept(&listener, &keeper, start.patience)
+            .map_err(|fault| fault.of_start(start.kernel))?;
         let mut guest = Self {
             keeper,
             clock,
@@ -162,10 +165,11 @@ impl Guest {
             interrupt: Interrupt::default(),
             sent: VecDeque::new(),
             patience: start.patience,
+            messages: (0, 0),
             entered: (0, Instant::now()),
             runs: 0,
         };
-        guest.boot()?;
+        guest.boot().map_err(|fault| fault.of_start(start.kernel))?;
         Ok(guest)
     }
 
@@ -343,6 +347,22 @@ impl Guest {
         Ok(())
     }
 
+    /// A guest that never waits would be listened to for ever.
+    fn count_message(&mut self) -> Result<(), Fault> {
+        /// Far more than any kernel has to say at one moment.
+        const MOST: u32 = 100_000;
+        if self.messages.0 != self.now {
+            self.messages = (self.now, 0);
+        }
+        self.messages.1 += 1;
+        match self.messages.1 > MOST {
+            false => Ok(()),
+            true => Err(Fault::Nonsense(format!(
+                "more than {MOST} messages at one moment, and it doesn't wait"
+            ))),
+        }
+    }
+
     /// A guest that is busy for long within a millisecond of its own spins.
     fn enter(&mut self, at: u64) -> Result<(), Fault> {
         let millisecond = at / 1_000_000;
@@ -439,6 +459,7 @@ impl Guest {
             self.owed = self.owed.checked_sub(1).ok_or_else(unasked)?;
             return Ok(());
         }
+        self.count_message()?;
         self.heard_number = message.number;
         let is_answered = self.answered_ahead > 0;
         self.answered_ahead = self.answered_ahead.saturating_sub(1);
@@ -525,6 +546,7 @@ impl Guest {
         let mut payload = vec![0; header.len];
         read(socket, &mut payload, &self.keeper)?;
         let message = CardMessage::read(header.kind, &payload)?;
+        self.count_message()?;
         let waits = header.wants_reply || message.is_question();
         if waits {
             self.take_answers_back()?;

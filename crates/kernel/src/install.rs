@@ -3,9 +3,13 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use sojourn_core::SpecError;
 
 use crate::fault::Fault;
 
@@ -104,11 +108,95 @@ pub fn kernel(named: Option<&str>) -> Result<PathBuf, Fault> {
     };
     // A guest is started in another folder.
     match std::path::absolute(&path) {
-        Ok(path) if path.is_file() => Ok(path),
+        Ok(path) if path.is_file() => match wrong_with(&path) {
+            None => Ok(path),
+            Some(wrong) => {
+                Err(Fault::Missing(format!("the guest kernel {} {wrong}", path.display())))
+            }
+        },
         _ => Err(Fault::Missing(format!(
             "there is no guest kernel {}; `sojourn kernel build --name NAME` builds one of that name",
             path.display()
         ))),
+    }
+}
+
+/// Refuses a kernel that is not there, or whose file can't be one: what can be known without starting it.
+///
+/// # Errors
+/// What is wrong with the file, and what is allowed.
+pub(crate) fn check(named: Option<&str>) -> Result<(), SpecError> {
+    let problem = |fault: Fault| SpecError::new(fault.to_string()).about("kernel");
+    kernel(named).map(drop).map_err(problem)
+}
+
+/// What a file is that can't be a kernel for this machine.
+fn wrong_with(path: &Path) -> Option<&'static str> {
+    /// The head of an ELF file of 64 bits, and of an entry of its table of programs.
+    const HEAD: usize = 64;
+    const ENTRY: usize = 56;
+    let mut head = [0; HEAD];
+    let file = match fs::File::open(path) {
+        Ok(file) => file,
+        Err(_) => return Some("can't be read"),
+    };
+    let number = |bytes: &[u8], at: usize, len: usize| {
+        bytes[at..at + len].iter().rev().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte))
+    };
+    const X86_64: u64 = 62;
+    const FOREIGN: &str = "is no executable for 64-bit x86 machines (ELF)";
+    if file.read_exact_at(&mut head, 0).is_err()
+        || head[..6] != *b"\x7fELF\x02\x01"
+        || ![2, 3].contains(&number(&head, 16, 2))
+        || number(&head, 18, 2) != X86_64
+    {
+        return Some(FOREIGN);
+    }
+    let (table, count) = (number(&head, 32, 8), number(&head, 56, 2));
+    let len = file.metadata().map_or(0, |metadata| metadata.len());
+    for entry in 0..count {
+        let mut bytes = [0; ENTRY];
+        let at = table.saturating_add(entry * ENTRY as u64);
+        let is_there = file.read_exact_at(&mut bytes, at).is_ok();
+        if !is_there || number(&bytes, 8, 8).saturating_add(number(&bytes, 32, 8)) > len {
+            return Some("is cut off: its headers name more bytes than it has");
+        }
+    }
+    match rustix::fs::access(path, rustix::fs::Access::EXEC_OK) {
+        Ok(()) => None,
+        Err(_) => Some("is not executable"),
+    }
+}
+
+/// What a kernel says of its release when it is asked for nothing else: `6.1.140`.
+///
+/// # Errors
+/// It can't be started, or says nothing of the kind.
+pub fn release(kernel: &Path) -> Result<String, Fault> {
+    const PATIENCE: Duration = Duration::from_secs(5);
+    let machine = |why| Fault::Machine("asking a guest kernel for its release", why);
+    let mut asked = Command::new(kernel)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(machine)?;
+    let until = Instant::now() + PATIENCE;
+    while asked.try_wait().map_err(machine)?.is_none() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let _ = asked.kill();
+    let text = asked.wait_with_output().map_err(machine)?.stdout;
+    let text = String::from_utf8_lossy(&text).trim().to_owned();
+    let is_release = |text: &str| {
+        let mut parts = text.split(['.', '-', '+']);
+        let mut is_number = || parts.next().is_some_and(|part| part.parse::<u32>().is_ok());
+        is_number() && is_number() && !text.contains(char::is_whitespace)
+    };
+    match is_release(&text) {
+        true => Ok(text),
+        false => Err(Fault::Foreign { kernel: kernel.to_owned(), console: text }),
     }
 }
 
@@ -117,4 +205,37 @@ pub(crate) fn digest(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |digest, byte| {
         (digest ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_said() {
+        let own = std::env::current_exe().expect("a test has a path");
+        assert_eq!(wrong_with(&own), None);
+        let folder = std::env::temp_dir().join(format!("sojourn-files-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder for a test");
+        let written = |name: &str, bytes: &[u8], mode: u32| {
+            let path = folder.join(name);
+            fs::write(&path, bytes).expect("it can be written");
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("it is ours");
+            wrong_with(&path).unwrap_or_default()
+        };
+        let whole = fs::read(&own).expect("it can be read");
+        assert!(written("text", b"no kernel", 0o755).contains("no executable"));
+        assert!(written("cut", &whole[..whole.len() / 4], 0o755).contains("cut off"));
+        assert!(written("data", &whole, 0o644).contains("not executable"));
+        let mut other = whole[..64].to_vec();
+        other[18] = 183;
+        assert!(written("arm", &other, 0o755).contains("64-bit x86"));
+        fs::remove_dir_all(&folder).expect("nobody uses it");
+    }
+
+    #[test]
+    fn what_says_no_release_is_no_kernel() {
+        let problem = release(Path::new("/bin/true")).expect_err("it has no release");
+        assert!(problem.to_string().contains("no kernel built for user mode"), "{problem}");
+    }
 }

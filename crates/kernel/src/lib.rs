@@ -20,14 +20,16 @@ mod seat;
 mod segments;
 mod settings;
 mod tcp_info;
+mod used;
 pub mod validate;
 
 pub use app::Kernel;
 pub use builder::{Build, missing_tools};
 pub use engine::Kernels;
 pub use fault::Fault;
-pub use install::{cache, kernel, usual_kernel};
+pub use install::{cache, kernel, release, usual_kernel};
 pub use router::Router;
+pub use used::used;
 
 /// Raised whenever the same scenario, seed and kernel give other numbers.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;

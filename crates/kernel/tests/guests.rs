@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use sojourn_core::{Body, Event, Observer, Span, StreamAddress, Time, Who};
+use sojourn_core::{AckKind, Body, Direction, Event, Observer, Span, StreamAddress, Time, Who};
 use sojourn_kernel::Kernel;
 use sojourn_link::RateSpec;
 use sojourn_scenario::{App, ExternalApp, Flow, Host, Link, Scenario, Until};
@@ -22,6 +22,13 @@ struct Log {
     rtts: u64,
     retransmitted: u64,
     dropped: u64,
+    /// When the transfer was done, how much it was, and what it took.
+    completed: Option<(Time, u64, Span)>,
+    /// When each end said that it sends no more.
+    ended: [Option<Time>; 2],
+    /// Packets of TCP other than the first that echo no time.
+    without_echo: u64,
+    unacked: Vec<(Time, u32)>,
 }
 
 impl Observer for Log {
@@ -30,8 +37,22 @@ impl Observer for Log {
             (_, Event::Ping { rtt }) => self.pings.push(*rtt),
             (_, Event::Rtt { .. }) => self.rtts += 1,
             (Who::Flow(_), Event::Sent { packet }) => {
-                if let Body::Segment(segment) = packet.body {
-                    self.retransmitted += u64::from(segment.retransmission);
+                match &packet.body {
+                    Body::Segment(segment) => {
+                        self.retransmitted += u64::from(segment.retransmission);
+                        if segment.fin {
+                            self.ended[0].get_or_insert(now);
+                        }
+                        self.without_echo += u64::from(segment.echo == Time::ZERO);
+                    }
+                    Body::Ack(ack) => {
+                        if ack.kind == AckKind::Fin {
+                            let at = usize::from(packet.direction == Direction::Reverse);
+                            self.ended[at].get_or_insert(now);
+                        }
+                        self.without_echo += u64::from(ack.echo == Time::ZERO);
+                    }
+                    _ => {}
                 }
                 self.trace.push((now, packet.wire_len, false));
             }
@@ -45,7 +66,11 @@ impl Observer for Log {
             }
             (_, Event::Delivered { bytes }) => self.delivered.push((now, *bytes)),
             (_, Event::Dropped { .. }) => self.dropped += 1,
-            (_, Event::FlowSample(sample)) => self.samples.push((now, sample.cwnd, sample.srtt)),
+            (_, Event::Completed { bytes, took }) => self.completed = Some((now, *bytes, *took)),
+            (_, Event::FlowSample(sample)) => {
+                self.samples.push((now, sample.cwnd, sample.srtt));
+                self.unacked.push((now, sample.unacked));
+            }
             _ => {}
         }
     }
@@ -67,6 +92,16 @@ fn has_kernel(test: &str) -> bool {
 }
 
 fn run(kernels: &[Kernel], rate: &str, seconds: u64, seed: u64) -> Result<Log, String> {
+    run_until(None, kernels, rate, seconds, seed)
+}
+
+fn run_until(
+    stop: Option<Span>,
+    kernels: &[Kernel],
+    rate: &str,
+    seconds: u64,
+    seed: u64,
+) -> Result<Log, String> {
     let queue = sojourn_qdisc::Config::parse("pfifo limit 50").expect("a shipped discipline");
     let link = |name: &str| {
         let rate = RateSpec::parse(rate).expect("a good rate").complete(None).expect("no file");
@@ -74,7 +109,7 @@ fn run(kernels: &[Kernel], rate: &str, seconds: u64, seed: u64) -> Result<Log, S
     };
     let flow = |(index, kernel): (usize, &Kernel)| {
         let app = App::External(ExternalApp(Arc::new(kernel.clone())));
-        Flow::new(&format!("flow{index}"), app, &[0], &[1])
+        Flow { stop, ..Flow::new(&format!("flow{index}"), app, &[0], &[1]) }
     };
     let scenario = Scenario {
         duration: Span::from_secs(seconds),
@@ -87,13 +122,13 @@ fn run(kernels: &[Kernel], rate: &str, seconds: u64, seed: u64) -> Result<Log, S
         changes: Vec::new(),
         flows: kernels.iter().enumerate().map(flow).collect(),
     };
-    let scenario = scenario.checked().expect("a sound scenario");
+    let scenario = scenario.checked().map_err(|problem| problem.to_string())?;
     let mut log = Log::default();
     let began = std::time::Instant::now();
     let address = StreamAddress { seed, run: 1 };
     let result = sojourn_sim::run(&scenario, address, &mut log);
     eprintln!("{seconds} s of {} kernel flows at {rate}: {:?}", kernels.len(), began.elapsed());
-    result.map(|_| log).map_err(|violation| violation.to_string())
+    result.map(|_| log).map_err(|violation| sojourn_study::engine::told(&scenario, &violation))
 }
 
 /// The clock of a guest has steps of 256 ns, and reading it takes one.
@@ -206,14 +241,104 @@ fn what_is_wrong_with_a_kernel_is_named() {
     let long = |path: &str| Kernel { kernel: Some(path.to_owned()), ..Kernel::default() };
     let fails = |kernel: Kernel| run(&[kernel], RATE, 1, 1).err().expect("it can't run");
     assert!(fails(long("/nowhere/linux")).contains("there is no guest kernel /nowhere/linux"));
-    assert!(fails(long("/bin/true")).contains("the guest kernel ended"));
+    let problem = fails(long("/bin/true"));
+    assert!(problem.contains("no banner of Linux: /bin/true is no kernel"), "{problem}");
+    let problem = fails(long("/etc/passwd"));
+    assert!(problem.contains("/etc/passwd is no executable for 64-bit x86"), "{problem}");
     if has_kernel("what_is_wrong_with_a_kernel_is_named") {
         let unknown = Kernel { cc: "faster".to_owned(), ..Kernel::default() };
         let problem = fails(unknown);
-        assert!(problem.contains("no congestion control 'faster'; it has"), "{problem}");
+        let start = "flow 'flow0': the guest kernel has no congestion control 'faster' (allowed: ";
+        assert!(problem.starts_with(start), "{problem}");
         let sysctl = Some("net.ipv4.tcp_nonsense:1".to_owned());
         let problem = fails(Kernel { sysctl, ..Kernel::default() });
-        assert!(problem.contains("refuses sysctl net.ipv4.tcp_nonsense"), "{problem}");
+        let start = "flow 'flow0': the guest kernel has no sysctl net.ipv4.tcp_nonsense";
+        assert!(problem.starts_with(start), "{problem}");
+        let sysctl = Some("net.ipv4.tcp_sack:banana".to_owned());
+        let problem = fails(Kernel { sysctl, ..Kernel::default() });
+        assert!(
+            problem.contains("refuses sysctl net.ipv4.tcp_sack = banana: Invalid"),
+            "{problem}"
+        );
+    }
+}
+
+#[test]
+fn pings_take_no_keys_of_tcp() {
+    let ping = Kernel { ping: Some(Span::from_millis(100)), ..Kernel::default() };
+    let problem = run(&[Kernel { bytes: Some(1), ..ping }], RATE, 1, 1).err().expect("both");
+    assert!(problem.contains("bytes beside ping"), "{problem}");
+}
+
+#[test]
+fn a_transfer_ends() {
+    const BYTES: u64 = 300_001;
+    if !has_kernel("a_transfer_ends") {
+        return;
+    }
+    let kernel = Kernel { bytes: Some(BYTES), ..Kernel::default() };
+    let log = run(&[kernel], RATE, 3, 1).expect("it runs");
+    let (at, bytes, took) = log.completed.expect("it is done");
+    // From when the request for the connection left, which takes a guest a few steps of its clock.
+    assert!(bytes == BYTES && at.since(Time::ZERO + took) < Span::from_micros(10), "{took}");
+    assert_eq!(log.delivered.iter().map(|(_, bytes)| bytes).sum::<u64>(), BYTES);
+    // Its last byte has arrived one propagation before.
+    let (last, _) = log.delivered.last().expect("there are some");
+    assert!(at.since(*last) >= DELAY && at.since(*last) < DELAY + Span::from_millis(1));
+    assert!(log.ended.iter().all(Option::is_some), "{:?}", log.ended);
+    assert_eq!(log.without_echo, 0);
+    let after = log.unacked.iter().filter(|(time, _)| *time > at + DELAY + DELAY);
+    assert!(after.clone().count() > 10 && after.clone().all(|(_, unacked)| *unacked == 0));
+}
+
+#[test]
+fn a_flow_that_was_stopped_has_nothing_in_flight() {
+    if !has_kernel("a_flow_that_was_stopped_has_nothing_in_flight") {
+        return;
+    }
+    let stop = Span::from_secs(1);
+    let log = run_until(Some(stop), &[Kernel::default()], RATE, 3, 1).expect("it runs");
+    let last = log.unacked.last().expect("there are samples");
+    assert_eq!(last.1, 0, "{:?}", log.unacked);
+    // What it had written before is still sent.
+    assert!(log.ended[0].is_some_and(|at| at > Time::ZERO + stop), "{:?}", log.ended);
+}
+
+#[test]
+fn a_kernel_s_queue_has_the_rate_of_its_link() {
+    use std::path::Path;
+
+    use sojourn_study::{Overrides, Registry, Study};
+
+    let mut registry = Registry::default();
+    registry.add_queue::<sojourn_kernel::Router>().expect("no other queue has its name");
+    let read = |path: &str, more: &str| {
+        let text = format!(
+            "schema = 1\ntitle = \"Queues\"\n[scenario]\nduration = \"6s\"\n{path}\n\
+             [[scenario.flow]]\nname = \"flow\"\napp = \"bulk\"\n{more}"
+        );
+        Study::parse_with(&registry, "router", &text, Path::new(""), &Overrides::default())
+    };
+    let path = |rate: &str, queue: &str| {
+        format!("path = {{ rate = \"{rate}\", rtt = \"20ms\", queue = \"{queue}\" }}")
+    };
+    let fails = |rate: &str, queue: &str| {
+        read(&path(rate, queue), "").expect_err("it is refused").to_string()
+    };
+    let problem = fails("20Mbps", "kernel qdisc fq_codel rate 10mbit");
+    assert!(
+        problem.contains("rate 10mbit of a kernel's queue in front of a link of 20mbit"),
+        "{problem}"
+    );
+    assert!(problem.contains("queue"), "it names the place: {problem}");
+    for rate in ["unlimited", "steps 10mbit 1s 20mbit 1s", "htb rate 10mbit", "10Mbps overhead 8"] {
+        let problem = fails(rate, "kernel");
+        assert!(problem.contains("in front of a rate that varies"), "{rate}: {problem}");
+    }
+    if has_kernel("a_kernel_s_queue_has_the_rate_of_its_link") {
+        for queue in ["kernel", "kernel qdisc fq_codel rate 20mbit"] {
+            read(&path("20Mbps", queue), "").expect("both are right");
+        }
     }
 }
 
@@ -260,7 +385,7 @@ fn a_kernel_s_queue_does_what_the_simulated_one_does() {
         ("codel ecn", "codel+ecn", "cca = \"cubic-linux\"\necn = \"classic\""),
     ] {
         let simulated = run(ours, flow).expect("it runs");
-        let kernel = run(&format!("kernel qdisc {theirs} rate 10mbit"), flow).expect("it runs");
+        let kernel = run(&format!("kernel qdisc {theirs}"), flow).expect("it runs");
         eprintln!("router: {ours}: simulated {simulated:?}, kernel {kernel:?}");
         let is_near = |at: usize, share: f64, least: f64| {
             let (one, other) = (simulated[at], kernel[at]);
@@ -274,5 +399,6 @@ fn a_kernel_s_queue_does_what_the_simulated_one_does() {
         is_near(2, 0.07, 1.0);
     }
     let problem = run("kernel qdisc fq_codle", cubic).expect_err("there is no such discipline");
-    assert!(problem.contains("fq_codle") && problem.contains("fails"), "{problem}");
+    let start = "the queue of link '";
+    assert!(problem.starts_with(start) && problem.contains("': qdisc fq_codle fails"), "{problem}");
 }

@@ -28,6 +28,9 @@ mod linux {
     pub(crate) fn main() {
         let first = std::env::args().nth(1).unwrap_or_default();
         if first.starts_with("mem=") {
+            if std::env::args().next().is_some_and(|name| name.ends_with("talker")) {
+                return talk().unwrap_or(());
+            }
             let seed = std::env::var("SOJOURN_SEED").ok().and_then(|seed| seed.parse().ok());
             return hostile(seed.unwrap_or(1)).unwrap_or(());
         }
@@ -40,6 +43,7 @@ mod linux {
             return;
         }
         nonsense_is_named();
+        a_guest_that_never_waits_is_named();
         nothing_is_left_after_kills();
     }
 
@@ -85,6 +89,33 @@ mod linux {
         }
         eprintln!("nonsense_is_named ... ok ({NAMES:?}: {seen:?})");
         assert!(seen[..4].iter().all(|count| *count > 0), "{seen:?}");
+    }
+
+    fn a_guest_that_never_waits_is_named() {
+        let own = std::env::current_exe().expect("a test has a path");
+        let folder = std::env::temp_dir().join(format!("sojourn-talks-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder for a test");
+        // It knows itself by its name.
+        let talker = folder.join("talker");
+        std::os::unix::fs::symlink(own, &talker).expect("a link can be made");
+        let kernel = Kernel { kernel: Some(talker.display().to_string()), ..Kernel::default() };
+        let problem = run(kernel, 1, 1).expect_err("it is no kernel");
+        fs::remove_dir_all(&folder).expect("nobody uses it");
+        assert!(problem.contains("more than 100000 messages at one moment"), "{problem}");
+        eprintln!("a_guest_that_never_waits_is_named ... ok");
+    }
+
+    /// It says for ever when it wants to run, and never that it waits.
+    fn talk() -> std::io::Result<()> {
+        let mut clock = UnixStream::connect("/proc/self/fd/9/clock")?;
+        let mut answer = [0; 16];
+        clock.write_all(&message(1, 1, 0))?;
+        clock.read_exact(&mut answer)?;
+        for number in 2.. {
+            clock.write_all(&message(2, number, 0))?;
+            clock.read_exact(&mut answer)?;
+        }
+        Ok(())
     }
 
     /// What a guest's kernel would not do, as the seed has it.

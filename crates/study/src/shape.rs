@@ -38,7 +38,9 @@ pub fn shape(scenario: &Scenario) -> Shape {
                     }
                 },
                 App::Ping(_) => FlowShape::ping(&flow.name),
-                App::External(app) if app.0.is_tcp() => FlowShape::tcp(&flow.name),
+                App::External(app) if app.0.is_tcp() => {
+                    FlowShape { transfer: app.0.transfer(), ..FlowShape::tcp(&flow.name) }
+                }
                 App::Udp(_) | App::External(_) => FlowShape::udp(&flow.name),
             })
             .collect(),

@@ -8,9 +8,9 @@ use sojourn_media::call::{CallConfig, TapedCall};
 use sojourn_replay::{Call as RecordedCall, Writer};
 use sojourn_report::export::{MahimahiLog, flent, iperf3, runs_csv, series_csv};
 use sojourn_report::pcap::{PcapConfig, PcapObserver, Taps};
-use sojourn_scenario::{App, ExternalApp, Scenario};
+use sojourn_scenario::{App, ExternalApp};
 use sojourn_study::results::{FailedRun, Plan, Results};
-use sojourn_study::{Registry, Study, engine};
+use sojourn_study::{Registry, Study, engine, runner};
 
 use super::resimulate::{again, resimulate, scenario_of, study_of};
 use super::{find_run, open};
@@ -141,11 +141,11 @@ fn call(
     let study = study_of(registry, results)?;
     let planned = &results.plan.runs[run as usize];
     let checked = scenario_of(&study, planned.scenario)?;
-    if !engine::is_simulated(&checked) {
+    let Some(world) = engine::simulated(&checked) else {
         let problem = format!("run {run}: its engine simulates no packets that could be recorded");
         return Err(Failure::Input(problem));
-    }
-    let mut scenario = Scenario::clone(&checked.scenario);
+    };
+    let mut scenario = world.into_inner();
     let address = study.address(planned.seed);
     let calls: Vec<(usize, CallConfig)> = scenario
         .flows
@@ -175,7 +175,8 @@ fn call(
     let taped = TapedCall { call: call.clone(), tape: writer.clone() };
     scenario.flows[*place].app = App::External(ExternalApp(Arc::new(taped)));
     let scenario = scenario.checked().map_err(Failure::input)?;
-    again(&scenario, address, run, digest(results, run), &mut NoObserver)?;
+    let shape = runner::shape(&checked.scenario);
+    again(&scenario, shape, address, run, digest(results, run), &mut NoObserver)?;
     drop(scenario);
     let writer = Arc::into_inner(writer).expect("the world that had the other one is gone");
     let (sink, written) = writer.finish();

@@ -1,5 +1,8 @@
 //! `sojourn kernel`: kernels that can be the ends of flows.
 
+#[cfg(target_os = "linux")]
+use std::path::PathBuf;
+
 use crate::args::{KernelBuildArgs, KernelCommand, ValidateArgs};
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
@@ -61,7 +64,7 @@ pub(super) fn validate(
         names: worlds.names.clone(),
         sysctl: worlds.sysctl.clone(),
         controls: worlds.cca.clone(),
-        worlds: worlds.worlds,
+        worlds: worlds.worlds as usize,
         seed: worlds.seed,
         repeats: worlds.repeats,
         jobs: worlds.jobs,
@@ -75,8 +78,9 @@ pub(super) fn validate(
                 format!("{} {} {:.1} bounds off", n.kind.name(), n.of, n.distance())
             }
         };
-        let what = own.world.brief();
-        output.log(&format_args!("{done} of {}: {what}: {end}", worlds.worlds));
+        let (number, what) = (own.world.number, own.world.brief());
+        output
+            .log(&format_args!("{done} of {} done: world {number}, {what}: {end}", worlds.worlds));
     });
     let all = all.map_err(Failure::Input)?;
     let mut worst: Vec<&Compared> = all.iter().filter(|own| own.worst().is_some()).collect();
@@ -156,8 +160,13 @@ pub(super) fn validate(_: &str, _: &ValidateArgs, _: Output) -> Result<Outcome, 
 /// The kernel that guests have, or what is missing.
 #[cfg(target_os = "linux")]
 pub(super) fn state() -> String {
-    match sojourn_kernel::usual_kernel() {
-        Ok(path) => path.display().to_string(),
+    let described = |path: PathBuf| {
+        let release = sojourn_kernel::release(&path)?;
+        Ok(format!("{} (Linux {release})", path.display()))
+    };
+    match sojourn_kernel::kernel(None).and_then(described) {
+        Ok(text) => text,
+        Err(fault @ sojourn_kernel::Fault::Foreign { .. }) => fault.to_string(),
         Err(fault) => {
             let missing = sojourn_kernel::missing_tools();
             let tools = match missing.is_empty() {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sojourn_core::{Observer, StreamAddress};
-use sojourn_metrics::Collector;
+use sojourn_metrics::{Collector, Shape};
 use sojourn_scenario::Checked;
 use sojourn_study::results::{Plan, PlannedRun, Results};
 use sojourn_study::{Overrides, Registry, Study, StudyScenario, engine, runner};
@@ -43,24 +43,43 @@ pub(super) fn resimulate(
 ) -> Result<(), Failure> {
     let PlannedRun { scenario, seed, .. } = &plan.runs[run as usize];
     let scenario = scenario_of(study, *scenario)?;
-    if !engine::is_simulated(&scenario) {
+    let Some(world) = engine::simulated(&scenario) else {
         let problem = format!("run {run}: its engine simulates no packets that could be shown");
         return Err(Failure::Input(problem));
-    }
-    again(&scenario.scenario, study.address(*seed), run, digest, observer)
+    };
+    let shape = runner::shape(&scenario.scenario);
+    again(&world, shape, study.address(*seed), run, digest, observer)
 }
 
-/// Simulates `scenario` for `observer`, and checks that it is the run with the known `digest`.
+/// # Errors
+/// The packets of a scenario can't be shown, because its engine simulates none.
+pub(super) fn check_packets(study: &Study) -> Result<(), Failure> {
+    for position in 0..study.scenarios.len() {
+        let scenario = scenario_of(study, position as u32)?;
+        if !engine::is_simulated(&scenario) {
+            let label = study.plan().label(position as u32);
+            return Err(Failure::Input(format!(
+                "--pcap: the engine of scenario {position} ({label}) simulates no packets that could be shown"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Simulates `scenario` for `observer`, and checks that it is the run with the known `digest`. `shape` is that of the scenario
+/// as it was run.
 pub(super) fn again(
     scenario: &Checked,
+    shape: Shape,
     address: StreamAddress,
     run: u32,
     digest: Option<&str>,
     observer: &mut impl Observer,
 ) -> Result<(), Failure> {
-    let mut both = (Collector::new(runner::shape(scenario)), observer);
-    let outcome = sojourn_sim::run(scenario, address, &mut both)
-        .map_err(|violation| Failure::Machine(format!("run {run}: {violation}")))?;
+    let mut both = (Collector::new(shape), observer);
+    let outcome = sojourn_sim::run(scenario, address, &mut both).map_err(|violation| {
+        Failure::Machine(format!("run {run}: {}", engine::told(scenario, &violation)))
+    })?;
     let again = format!("{:016x}", both.0.finish(outcome.end).digest);
     match digest.is_none_or(|digest| digest == again) {
         true => Ok(()),

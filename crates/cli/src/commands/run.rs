@@ -11,7 +11,7 @@ use sojourn_study::results::{FailedRun, Folder, Kind, Plan, ResultsError};
 use sojourn_study::runner::{self, Options, Shard, Summary, default_folder};
 use sojourn_study::{Registry, Study};
 
-use super::{claims, count, export, program, report};
+use super::{claims, count, export, program, report, resimulate};
 use crate::args::{Format, RunArgs};
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, shell_line};
@@ -28,6 +28,9 @@ pub(super) fn run(args: &RunArgs, registry: &Registry, output: Output) -> Result
         return Ok(Outcome::Fine);
     }
 
+    if args.pcap {
+        resimulate::check_packets(&study)?;
+    }
     let scenarios = super::count(plan.scenarios.len(), "scenario");
     for (notice, number) in study.notices() {
         output.log(&format_args!("note: {notice} ({number} of {scenarios})"));
@@ -37,6 +40,10 @@ pub(super) fn run(args: &RunArgs, registry: &Registry, output: Output) -> Result
     options.jobs = args.jobs;
     options.shard = shard;
     options.command = command();
+    #[cfg(target_os = "linux")]
+    {
+        options.kernels = sojourn_kernel::used(&study);
+    }
     output.log(&format_args!("{}: {} into {}", plan.title, amount(&plan), folder.display()));
     let bar = Bar::new(output);
     attend_live_runs(&plan, &mut options, &bar);

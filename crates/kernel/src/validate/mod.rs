@@ -10,7 +10,6 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -20,6 +19,8 @@ use sojourn_scenario::Checked;
 use sojourn_study::engine::{Engine, Measured, Sim};
 use sojourn_study::{Overrides, Study};
 
+use crate::app::Kernel;
+use crate::ends;
 use crate::engine::Kernels;
 use crate::install;
 use crate::settings::kernel_digest;
@@ -68,14 +69,15 @@ impl Validation {
     /// many are done.
     ///
     /// # Errors
-    /// The folder has worlds of another validation, or can't be written.
+    /// The kernel lacks what is asked for; the folder has worlds of another validation, or can't be written.
     pub fn run(
         &self,
         folder: &Path,
         tell: impl Fn(&Compared, usize) + Sync,
     ) -> Result<Vec<Compared>, String> {
-        self.claim(folder)?;
         let keys = self.keys()?;
+        self.try_out()?;
+        self.claim(folder)?;
         let next = AtomicUsize::new(0);
         let (done, problem) = (Mutex::new(Vec::new()), Mutex::new(None));
         std::thread::scope(|scope| {
@@ -112,6 +114,36 @@ impl Validation {
         Ok(done)
     }
 
+    /// Whether a guest has the settings and the congestion controls that are asked for, before there is any world.
+    fn try_out(&self) -> Result<(), String> {
+        let told = |problem: SpecError| problem.to_string();
+        let kernels = self.kernels();
+        for pair in self.names.iter().flat_map(|names| names.split(',')) {
+            let known = pair.split_once(':').map_or(pair, |(known, _)| known);
+            sojourn_cca::Config::parse(known).map_err(|p| told(p.within("--names")))?;
+        }
+        let name =
+            |control: &String| kernels.name_of(control).map_err(|p| told(p.within("--names")));
+        let names = self.controls.iter().map(name).collect::<Result<Vec<String>, String>>()?;
+        let one = Kernel {
+            kernel: self.kernel.clone(),
+            sysctl: self.sysctl.clone(),
+            ..Kernel::default()
+        };
+        let settings = one.settings().map_err(|p| told(p.within("--sysctl")))?;
+        ends::try_out(&settings, &names).map_err(|fault| fault.to_string())
+    }
+
+    fn kernels(&self) -> Kernels {
+        Kernels {
+            offload: false,
+            coalesce: Span::ZERO,
+            kernel: self.kernel.clone(),
+            names: self.names.clone(),
+            sysctl: self.sysctl.clone(),
+        }
+    }
+
     /// What must be the same for results to be of one validation.
     fn identity(&self) -> String {
         format!(
@@ -130,7 +162,10 @@ impl Validation {
     /// How flows are simulated that stand for this kernel's, where kernels of another age differ.
     fn keys(&self) -> Result<String, String> {
         let path = install::kernel(self.kernel.as_deref()).map_err(|fault| fault.to_string())?;
-        Ok(match release(&path)? < (6, 6) {
+        let release = install::release(&path).map_err(|fault| fault.to_string())?;
+        let mut numbers = release.split(['.', '-', '+']).map_while(|part| part.parse::<u32>().ok());
+        let release = numbers.next().zip(numbers.next()).unwrap_or_default();
+        Ok(match release < (6, 6) {
             true => "adv_win_scale = 1\n".to_owned(),
             false => String::new(),
         })
@@ -228,13 +263,7 @@ impl Validation {
             Study::parse("world", &world.study(false), Path::new(""), &Overrides::default());
         let study = study.map_err(|problem| problem.to_string())?;
         let scenario = &study.scenarios.first().ok_or("no scenario")?.scenario;
-        let kernels = Kernels {
-            offload: false,
-            coalesce: Span::ZERO,
-            kernel: self.kernel.clone(),
-            names: self.names.clone(),
-            sysctl: self.sysctl.clone(),
-        };
+        let kernels = self.kernels();
         let run = |engine: &dyn Fn(StreamAddress) -> Result<Measured, String>,
                    seeds: RangeInclusive<u64>| {
             let runs =
@@ -309,21 +338,6 @@ fn value(run: &RunMetrics, kind: Kind, flows: &[usize]) -> Option<f64> {
     Some(match kind {
         Kind::Srtt | Kind::Delay => sum / flows.len().max(1) as f64,
         Kind::TotalGoodput | Kind::Goodput | Kind::Retransmissions => sum,
-    })
-}
-
-/// What a kernel says of its version when it is asked to do nothing else.
-fn release(kernel: &Path) -> Result<(u32, u32), String> {
-    let output = Command::new(kernel).arg("--version").stdin(Stdio::null()).output();
-    let output = output.map_err(|why| format!("{} can't be started: {why}", kernel.display()))?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let mut numbers = text.trim().split(['.', '-', '+']).map_while(|part| part.parse::<u32>().ok());
-    let both = numbers.next().zip(numbers.next());
-    both.ok_or_else(|| {
-        format!(
-            "{} doesn't say its version, as a kernel built for user mode does",
-            kernel.display()
-        )
     })
 }
 

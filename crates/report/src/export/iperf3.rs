@@ -88,7 +88,10 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
         "start": {
             "connected": connected,
             "version": "iperf 3.x (Sojourn)",
-            "system_info": format!("simulated, models {}", results.plan.model),
+            "system_info": match scenario.engine.as_deref() {
+                None => format!("simulated, models {}", results.plan.model),
+                Some(engine) => format!("engine {engine}, models {}", results.plan.model),
+            },
             "test_start": {
                 "protocol": "TCP", "num_streams": of_way(true).max(of_way(false)), "blksize": 131_072, "omit": 0,
                 "duration": scenario.duration_s, "bytes": 0, "blocks": 0,

@@ -42,6 +42,9 @@ pub(crate) fn write(out: &mut String, data: &Data<'_>, options: &Options) {
                 machine.resumed
             ),
         );
+        for kernel in &machine.kernels {
+            row("Guest kernel", Esc(kernel).to_string());
+        }
         let command: Vec<String> = machine.command.iter().map(|word| shell_word(word)).collect();
         if !command.is_empty() {
             row(

@@ -193,6 +193,7 @@ pub(crate) fn results_of_seeds(after: u64) -> Results {
         table: Table { metrics: names, rows },
         claims: Some(claims()),
         machine: Some(Machine {
+            kernels: Vec::new(),
             sojourn: "0.1.0".into(),
             model: "1".into(),
             os: "linux".into(),

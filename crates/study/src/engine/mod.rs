@@ -16,7 +16,8 @@ use sojourn_core::param::Style;
 use sojourn_core::{Kind, Params, SpecError, StreamAddress};
 use sojourn_file::{NamedEngine, Registry, StudyScenario};
 use sojourn_metrics::{RunMetrics, Series};
-use sojourn_scenario::Checked;
+use sojourn_scenario::{App, Checked, Scenario};
+use sojourn_sim::Violation;
 
 pub use end_state::end_states;
 pub use fluid::Fluid;
@@ -50,6 +51,13 @@ pub trait Engine: Params + Send + Sync + 'static {
 
     /// What else its numbers depend on, such as a file that a parameter names: part of the name of a run.
     fn depends_on(&self) -> Option<String> {
+        None
+    }
+
+    /// The world whose packets are simulated when it computes `scenario`, so that they can be shown; `None` if it simulates none.
+    /// Flows and links are those of the scenario, by number and name.
+    fn simulated(&self, scenario: &Checked) -> Option<Checked> {
+        let _ = scenario;
         None
     }
 
@@ -155,9 +163,37 @@ pub(crate) fn prepare(scenario: &StudyScenario) -> Result<(), String> {
     }
 }
 
-/// Whether the runs of `scenario` are simulated packet by packet, so that packets can be shown.
+/// Whether packets of the runs of `scenario` are simulated, so that they can be shown.
 pub fn is_simulated(scenario: &StudyScenario) -> bool {
-    scenario.engine.as_ref().is_none_or(|engine| engine.canonical().is_none())
+    simulated(scenario).is_some()
+}
+
+/// The world whose packets are simulated, as [`Engine::simulated`] has it.
+pub fn simulated(scenario: &StudyScenario) -> Option<Checked> {
+    match &scenario.engine {
+        None => Some(scenario.scenario.clone()),
+        Some(engine) => chosen(&**engine).ok()?.0.simulated(&scenario.scenario),
+    }
+}
+
+/// Why a run could not go on, with the names of its scenario: a part from outside says so itself, and anything else is a broken
+/// invariant of the model.
+pub fn told(scenario: &Scenario, violation: &Violation) -> String {
+    match violation {
+        Violation::Endpoint { flow, problem, .. }
+            if let Some(flow) = scenario.flows.get(*flow)
+                && let App::External(_) = flow.app =>
+        {
+            format!("flow '{}': {problem}", flow.name)
+        }
+        Violation::Link { link, problem, .. }
+            if let Some(link) = scenario.links.get(*link)
+                && let sojourn_qdisc::Config::External(_) = link.queue =>
+        {
+            format!("the queue of link '{}': {problem}", link.name)
+        }
+        other => format!("an invariant was broken: {other}"),
+    }
 }
 
 fn chosen(engine: &dyn NamedEngine) -> Result<&Chosen, String> {
@@ -187,6 +223,7 @@ trait AnyEngine: fmt::Debug + Send + Sync {
     fn check(&self, scenario: &Checked) -> Result<(), SpecError>;
     fn runs_alone(&self) -> bool;
     fn prepare(&self, scenario: &Checked) -> Result<(), String>;
+    fn simulated(&self, scenario: &Checked) -> Option<Checked>;
     fn run(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String>;
     fn run_in_pieces(
         &self,
@@ -217,6 +254,10 @@ impl<E: Engine> AnyEngine for E {
 
     fn prepare(&self, scenario: &Checked) -> Result<(), String> {
         Engine::prepare(self, scenario)
+    }
+
+    fn simulated(&self, scenario: &Checked) -> Option<Checked> {
+        Engine::simulated(self, scenario)
     }
 
     fn run(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String> {

@@ -4,7 +4,7 @@ use sojourn_core::{Event, Observer, StreamAddress, Time, Who};
 use sojourn_metrics::{Collector, Series};
 use sojourn_scenario::Checked;
 
-use super::{Engine, Measured, end_states};
+use super::{Engine, Measured, end_states, told};
 use crate::shape::shape;
 
 sojourn_core::params! {
@@ -15,7 +15,11 @@ sojourn_core::params! {
 impl Engine for Sim {
     const VERSION: u32 = sojourn_sim::MODEL_VERSION;
 
-    /// An error is a fault of the model, not of the scenario.
+    fn simulated(&self, scenario: &Checked) -> Option<Checked> {
+        Some(scenario.clone())
+    }
+
+    /// An error is a fault of the model or of a part from outside, not of the scenario.
     fn run(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String> {
         simulate(scenario, address, None)
     }
@@ -37,7 +41,7 @@ fn simulate(
 ) -> Result<Measured, String> {
     let mut observer = HandsOn { collector: Collector::new(shape(scenario)), pieces };
     let outcome = sojourn_sim::run(scenario, address, &mut observer)
-        .map_err(|violation| format!("an invariant was broken: {violation}"))?;
+        .map_err(|violation| told(scenario, &violation))?;
     let metrics = observer.collector.finish(outcome.end);
     let links = outcome.links.iter().zip(outcome.queue_details.iter().map(Vec::as_slice));
     let end_states = end_states(scenario, &metrics, &outcome.flows, links);

@@ -534,6 +534,9 @@ pub struct Machine {
     pub arch: String,
     pub cores: usize,
     pub jobs: usize,
+    /// Guest kernels that took part: path, release and digest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kernels: Vec<String>,
     /// The command as given.
     pub command: Vec<String>,
     /// Seconds that the last start took.

@@ -72,6 +72,8 @@ pub struct Options {
     pub out: PathBuf,
     /// The command as given, for `machine.json`.
     pub command: Vec<String>,
+    /// Guest kernels that take part, for `machine.json`.
+    pub kernels: Vec<String>,
     pub stop: Stop,
 }
 
@@ -82,6 +84,7 @@ impl Options {
             shard: Shard::WHOLE,
             out: out.into(),
             command: Vec::new(),
+            kernels: Vec::new(),
             stop: Stop::default(),
         }
     }

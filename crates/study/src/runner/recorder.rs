@@ -329,6 +329,7 @@ impl Machine {
             arch: std::env::consts::ARCH.to_owned(),
             cores,
             jobs: options.jobs.map_or(cores, NonZero::get),
+            kernels: options.kernels.clone(),
             command: options.command.clone(),
             wall_s: 0.0,
             resumed: 0,
