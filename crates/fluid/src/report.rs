@@ -33,6 +33,8 @@ struct Told {
     next_ping: f64,
     pings: u32,
     phase: &'static str,
+    /// It has stopped, nothing of it is under way, and the last sample was taken.
+    is_over: bool,
     /// Losses are counted in whole packets from this part of one on. Flows differ in it, so that few
     /// losses of many flows are as many packets together.
     part: f64,
@@ -163,6 +165,7 @@ impl Report {
                 next_ping: flow.begins,
                 pings: 0,
                 phase: "",
+                is_over: false,
                 part: (at as f64 + 0.5) / flows,
             }
         };
@@ -281,9 +284,12 @@ impl Report {
         self.sampled = curves.now();
         let now = time(curves.now());
         for (at, flow) in curves.world().flows.iter().enumerate() {
-            if let Some(sample) = flow_sample(curves, at) {
+            if !self.flows[at].is_over
+                && let Some(sample) = flow_sample(curves, at)
+            {
                 let who = Who::Flow(FlowId(flow.id as u32));
                 observer.record(now, who, &Event::FlowSample(&sample));
+                self.flows[at].is_over = curves.now() >= flow.ends && sample.unacked == 0;
             }
         }
         for (place, at) in self.links.iter().enumerate() {

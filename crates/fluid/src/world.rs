@@ -110,7 +110,11 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), SpecError> {
         if !scenario.flows.iter().any(|flow| crosses(flow, place)) {
             continue;
         }
-        check_link(link).map_err(|error| error.within(&format!("link '{}'", link.name)))?;
+        check_link(link)
+            .and_then(|()| {
+                check_loss(link, scenario.flows.iter().any(|flow| sends_over(flow, place)))
+            })
+            .map_err(|error| error.within(&format!("link '{}'", link.name)))?;
     }
     for flow in &scenario.flows {
         check_way(scenario, flow)?;
@@ -161,6 +165,15 @@ fn check_link(link: &Link) -> Result<(), SpecError> {
     queue::check(&link.queue)
 }
 
+/// Refuses loss that data would have where there is no queue, which nothing here takes.
+fn check_loss(link: &Link, has_data: bool) -> Result<(), SpecError> {
+    if has_data && link.rate == RateConfig::Unlimited && link.loss != LossConfig::None {
+        let problem = "the fluid engine has no loss on a link without a rate, which has no queue";
+        return Err(SpecError::new(problem).allow(["loss on a link with a rate"]));
+    }
+    Ok(())
+}
+
 /// The share of independent loss.
 fn loss_share(loss: &LossConfig) -> Option<f64> {
     match loss {
@@ -204,10 +217,13 @@ fn check_flow(flow: &Flow) -> Result<(), SpecError> {
 /// Whether the link at this place has a limited rate and carries data. Of others a fluid knows nothing:
 /// acknowledgements and pings take no room.
 pub fn has_queue(scenario: &Scenario, place: usize) -> bool {
-    let has_data = |flow: &Flow| {
-        !matches!(flow.app, App::Ping(_)) && flow.forward.iter().any(|id| id.index() == place)
-    };
-    scenario.links[place].rate != RateConfig::Unlimited && scenario.flows.iter().any(has_data)
+    let has_data = scenario.flows.iter().any(|flow| sends_over(flow, place));
+    scenario.links[place].rate != RateConfig::Unlimited && has_data
+}
+
+/// Whether the flow's data crosses the link at this place.
+fn sends_over(flow: &Flow, place: usize) -> bool {
+    !matches!(flow.app, App::Ping(_)) && flow.forward.iter().any(|id| id.index() == place)
 }
 
 /// The shortest round trip of a TCP flow without queues, in seconds; `scenario` has been checked.

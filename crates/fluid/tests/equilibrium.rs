@@ -3,8 +3,11 @@
 mod path;
 
 use proptest::prelude::*;
+use sojourn_core::Span;
 use sojourn_fluid::{equilibrium, trajectory};
-use sojourn_scenario::Checked;
+use sojourn_host::tcp::SendBuffer;
+use sojourn_link::LossConfig;
+use sojourn_scenario::{App, Checked, Scenario};
 
 /// Bytes of a packet on the wire.
 const PACKET: f64 = 1514.0;
@@ -37,6 +40,132 @@ fn pie_and_dualpi2_rest_at_their_targets() {
         let rest = equilibrium(&scenario(&["cubic", "reno"], 20, 40, queue)).expect("a point");
         assert!((rest.wait - target).abs() < 1e-9, "{queue}: {rest:?}");
     }
+}
+
+/// The first link of the scenario loses `loss` on its medium, and each flow's send buffer has `buffer` bytes.
+fn limited(scenario: Checked, loss: &str, buffer: Option<u64>) -> Scenario {
+    let mut scenario = scenario.into_inner();
+    scenario.links[0].loss = LossConfig::parse(loss).expect("a loss");
+    for flow in &mut scenario.flows {
+        let App::Tcp { transport, .. } = &mut flow.app else { continue };
+        if let Some(bytes) = buffer {
+            transport.send_buffer = SendBuffer::Bytes(bytes);
+        }
+    }
+    scenario
+}
+
+/// 1 % of loss keeps Reno at √(2·0.99/0.01) = 14.07 packets, of 66 that fit the pipe.
+#[test]
+fn losses_on_the_medium_keep_windows_from_filling_the_link() {
+    for queue in ["pie", "pfifo limit 132", "red limit 400000 avpkt 1514 min 30000 max 90000"] {
+        let scenario = limited(scenario(&["reno"; 2], 20, 40, queue), "1%", None);
+        let rest = equilibrium(&scenario).expect("a point");
+        let [flow, _] = rest.flows[..] else { panic!("two flows") };
+        assert!((flow.window / 198f64.sqrt() - 1.0).abs() < 1e-9, "{flow:?}");
+        assert_eq!((rest.queue, rest.wait, rest.signalled), (0.0, 0.0, 0.0), "{queue}");
+        assert!(!rest.is_full());
+        let sent = 2.0 * flow.window / flow.rtt;
+        assert!((rest.utilisation / (sent * PACKET * 8.0 / 20e6) - 1.0).abs() < 1e-9, "{rest:?}");
+        let arrives = flow.goodput / (1448.0 * 8.0) * flow.rtt;
+        assert!((arrives / (0.99 * flow.window) - 1.0).abs() < 1e-9, "{flow:?}");
+        assert!(rest.stability.expect("laws").is_stable());
+    }
+}
+
+/// What the queue signals and what the medium loses together is what the square-root law asks for, and the queue
+/// signals less the more is lost.
+#[test]
+fn the_queue_signals_what_losses_on_the_medium_leave() {
+    let rest = |loss: &str| {
+        let scenario = limited(scenario(&["reno"; 8], 20, 40, "pie"), loss, None);
+        equilibrium(&scenario).expect("a point")
+    };
+    let (none, some) = (rest("none"), rest("0.5%"));
+    assert!(none.signalled > some.signalled && some.signalled > 0.0 && some.is_full());
+    let all = 1.0 - (1.0 - some.signalled) * 0.995;
+    let flow = some.flows[0];
+    assert!((flow.window / (2.0 * (1.0 - all) / all).sqrt() - 1.0).abs() < 1e-6, "{some:?}");
+    let sum: f64 = some.flows.iter().map(|flow| flow.goodput).sum();
+    assert!((sum / (20e6 * 0.995 * 1448.0 / PACKET) - 1.0).abs() < 1e-6, "{sum}");
+}
+
+/// 0.05 % of loss lets two flows of Reno have 63.2 packets each, more than the 67 of the pipe: the rest waits, and no
+/// queue signals anything until it is as long as it steers to.
+#[test]
+fn a_queue_stands_below_its_target_where_losses_keep_windows_small() {
+    let scenario = limited(scenario(&["reno"; 2], 20, 40, "pfifo limit 132"), "0.05%", None);
+    let rest = equilibrium(&scenario).expect("a point");
+    let flow = rest.flows[0];
+    assert!((flow.window / (2.0f64 * 0.9995 / 0.0005).sqrt() - 1.0).abs() < 1e-9, "{flow:?}");
+    let pipe = 20e6 / 8.0 / PACKET * (flow.rtt - rest.wait);
+    assert!((rest.queue / (2.0 * flow.window - pipe) - 1.0).abs() < 1e-6, "{rest:?}");
+    assert!(rest.is_full() && rest.signalled == 0.0 && rest.queue < 132.0);
+    assert!(rest.stability.expect("laws").is_stable());
+}
+
+#[test]
+fn buffers_limit_windows() {
+    // Half a packet of each window waits at the receiver.
+    let window = 30_000.0 / PACKET - 0.5;
+    let of = |ccas: &[&str], mbps, loss| {
+        equilibrium(&limited(scenario(ccas, mbps, 40, "pie"), loss, Some(30_000)))
+    };
+    let rest = of(&["reno", "cubic"], 20, "none").expect("a point");
+    assert!(rest.flows.iter().all(|flow| (flow.window - window).abs() < 1e-9), "{rest:?}");
+    assert!(!rest.is_full() && rest.stability.is_none());
+    // Windows below what the buffer allows are as ever.
+    let rest = of(&["reno"; 2], 20, "1%").expect("a point");
+    assert!((rest.flows[0].window / 198f64.sqrt() - 1.0).abs() < 1e-9, "{rest:?}");
+    // Four windows are more than a pipe of 5 Mbit/s, and PIE has to signal.
+    let rest = of(&["reno"; 4], 5, "none").expect("a point");
+    assert!(rest.is_full() && rest.signalled > 0.0 && rest.flows[0].window < window, "{rest:?}");
+    // Two of them are more than one of 6 Mbit/s with 15 ms of queue, and hear nothing at 8 Mbit/s.
+    let rest = of(&["reno"; 2], 8, "none").expect("a point");
+    assert!(rest.is_full() && rest.signalled == 0.0 && rest.wait < 0.015, "{rest:?}");
+    let error = equilibrium(&limited(
+        scenario(&["bbr"; 2], 20, 40, "pfifo limit 500"),
+        "none",
+        Some(30_000),
+    ));
+    assert!(error.expect_err("too small").to_string().contains("buffers allow"));
+}
+
+/// Without marks they cut as Reno does.
+#[test]
+fn dctcp_that_hears_of_no_marks_is_reno() {
+    let window = |cca: &str, queue: &str| {
+        equilibrium(&scenario(&[cca; 4], 20, 40, queue)).expect("a point").flows[0].window
+    };
+    for queue in ["pie", "pfifo limit 60"] {
+        assert!((window("dctcp", queue) / window("reno", queue) - 1.0).abs() < 1e-9, "{queue}");
+    }
+}
+
+/// Losses halve windows that marks alone would leave larger.
+#[test]
+fn dctcp_rests_where_marks_and_losses_cut_what_grows() {
+    let rest = |loss: &str| {
+        let scenario =
+            scenario(&["dctcp"; 4], 20, 40, "red limit 400000 avpkt 1514 min 30000 max 90000 ecn");
+        equilibrium(&limited(scenario, loss, None)).expect("a point")
+    };
+    let (none, some) = (rest("none"), rest("0.1%"));
+    assert!(some.signalled < none.signalled, "{none:?} {some:?}");
+    let (w, p) = (some.flows[0].window, some.signalled);
+    let left = 0.999 - p * w / 2.0 * (1.0 - (-w * p).exp()) - 0.001 * w * w / 2.0;
+    assert!(left.abs() < 1e-6, "{left}");
+}
+
+#[test]
+fn flows_that_never_meet_have_no_common_rest() {
+    let mut scenario = scenario(&["reno"; 3], 20, 40, "pie").into_inner();
+    scenario.flows[0].stop = Some(Span::from_secs(4));
+    scenario.flows[1].start = Span::from_secs(5);
+    let error = equilibrium(&scenario).expect_err("never together").to_string();
+    assert!(error.contains("flow '0' ends at 4s, before flow '1' begins at 5s"), "{error}");
+    scenario.flows[1].start = Span::from_secs(3);
+    equilibrium(&scenario).expect("a second together");
 }
 
 /// N flows of BBR version 2 hold (N − 1)/(4N + 1) of a bandwidth-delay product, of version 1 a whole
@@ -105,8 +234,11 @@ proptest! {
         mbps in 1u64..2000,
         rtt in 1u64..400,
         queue in prop::sample::select(vec!["pfifo limit 50", "pfifo limit 1000", "pie", "dualpi2", "red limit 400000 avpkt 1514"]),
+        loss in prop::sample::select(vec!["none", "0.001%", "0.1%", "1%", "50%"]),
+        buffer in prop::option::of(5_000u64..5_000_000),
     ) {
-        if let Ok(rest) = equilibrium(&scenario(&ccas, mbps, rtt, queue)) {
+        if let Ok(rest) = equilibrium(&limited(scenario(&ccas, mbps, rtt, queue), loss, buffer)) {
+            prop_assert!((0.0..=1.0).contains(&rest.utilisation));
             prop_assert!(rest.queue.is_finite() && rest.queue >= 0.0 && (0.0..=1.0).contains(&rest.signalled));
             for flow in &rest.flows {
                 prop_assert!(flow.window.is_finite() && flow.window > 0.0 && flow.goodput > 0.0, "{flow:?}");

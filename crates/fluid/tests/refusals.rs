@@ -39,6 +39,8 @@ fn what_has_a_rate_is_taken() {
     let mut scenario = scenario();
     assert_eq!(sojourn_fluid::check(&scenario, &Options::default()), Ok(()));
     scenario.links[0].loss = LossConfig::parse("1%").expect("a loss");
+    assert_eq!(sojourn_fluid::check(&scenario, &Options::default()), Ok(()));
+    scenario.links[0].loss = LossConfig::None;
     scenario.links[0].rate = RateConfig::Unlimited;
     assert_eq!(sojourn_fluid::check(&scenario, &Options::default()), Ok(()));
 }
@@ -68,7 +70,12 @@ fn steps_are_refused_that_are_longer_than_half_a_round_trip() {
 #[test]
 fn links_are_refused_by_name_and_reason() {
     let loss = |text: &str| LossConfig::parse(text).expect("a loss");
+    let without_rate = |s: &mut Scenario| {
+        s.links[0].loss = loss("1%");
+        s.links[0].rate = RateConfig::Unlimited;
+    };
     let cases = [
+        (refused(without_rate), "loss on a link without a rate"),
         (refused(|s| s.links[0].loss = loss("gemodel 1% 10%")), "bursts of loss"),
         (refused(|s| s.links[0].entry_loss = loss("1%")), "loss before the queue"),
         (

@@ -42,6 +42,7 @@ fn rest(args: &EquilibriumArgs, registry: &Registry, output: Output) -> Result<(
         "wait_ms",
         "signalled_percent",
         "goodput_mbps",
+        "utilisation_percent",
         "least_share",
         "stable",
         "settles_s",
@@ -86,6 +87,7 @@ fn numbers(found: &Equilibrium) -> Vec<Value> {
         json!(1000.0 * found.wait),
         json!(100.0 * found.signalled),
         json!(sum / 1e6),
+        json!(100.0 * found.utilisation),
         json!(least / sum),
         json!(stability.map(|stability| stability.is_stable())),
         json!(stability.and_then(|stability| stability.settles_in())),
@@ -159,10 +161,23 @@ fn rate(bps: f64, digits: usize) -> String {
 /// Longer than any run; that something happens so slowly is all that its time says.
 const SLOWEST: f64 = 1e6;
 
-/// What a small disturbance does.
+/// Whether the link is full, and what a small disturbance does.
 fn behaviour(found: &Equilibrium) -> String {
+    match found.is_full() {
+        true => disturbed(found),
+        false => {
+            let percent = 100.0 * found.utilisation;
+            format!("the flows can't fill the link: {percent:.1} % of it; {}", disturbed(found))
+        }
+    }
+}
+
+fn disturbed(found: &Equilibrium) -> String {
     let Some(stability) = &found.stability else {
-        return "a closed form; stability not known here".into();
+        return match found.is_full() {
+            true => "a closed form; stability not known here".into(),
+            false => "stable: buffers keep all windows".into(),
+        };
     };
     let seconds = |time: Option<f64>| match time {
         Some(time) if time < 1.0 => format!("{:.0} ms", 1000.0 * time),

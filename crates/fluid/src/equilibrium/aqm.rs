@@ -15,6 +15,8 @@ const MOST: f64 = 0.999;
 
 #[derive(Clone, Debug)]
 pub(super) enum Aqm {
+    /// Any of the others while it signals nothing: the queue is empty, or it moves.
+    Silent { is_empty: bool },
     /// A full queue: p = 1 − C/y.
     Tail { limit: f64 },
     /// The average and the line of RED; the state is the average, in packets.
@@ -82,6 +84,7 @@ impl Aqm {
     pub(super) fn limit(&self) -> Option<f64> {
         match self {
             Self::Tail { limit } => Some(*limit),
+            Self::Silent { is_empty } => is_empty.then_some(0.0),
             _ => None,
         }
     }
@@ -93,7 +96,7 @@ impl Aqm {
     /// Whether capable packets are marked in place of being dropped.
     pub(super) fn marks(&self) -> bool {
         match self {
-            Self::Tail { .. } => false,
+            Self::Tail { .. } | Self::Silent { .. } => false,
             Self::Red { marks, .. } | Self::Pie { marks, .. } => *marks,
             Self::DualPi2 { .. } => true,
         }
@@ -101,7 +104,7 @@ impl Aqm {
 
     pub(super) const fn states(&self) -> usize {
         match self {
-            Self::Tail { .. } => 0,
+            Self::Tail { .. } | Self::Silent { .. } => 0,
             Self::Red { .. } | Self::Pie { .. } | Self::DualPi2 { .. } => 1,
         }
     }
@@ -125,6 +128,7 @@ impl Aqm {
     /// The wait in seconds and the probability at a level.
     pub(super) fn at_rest(&self, level: f64, capacity: f64) -> (f64, f64) {
         match self {
+            Self::Silent { .. } => (0.0, 0.0),
             Self::Tail { limit } => (limit / capacity, level),
             Self::Red { .. } => (level / capacity, self.line(level)),
             Self::Pie { target, .. } | Self::DualPi2 { target, .. } => (*target, level),
@@ -134,7 +138,7 @@ impl Aqm {
     /// The law's state at a level.
     pub(super) fn state_at(&self, level: f64) -> Vec<f64> {
         match self {
-            Self::Tail { .. } => vec![],
+            Self::Tail { .. } | Self::Silent { .. } => vec![],
             _ => vec![level],
         }
     }
@@ -142,6 +146,7 @@ impl Aqm {
     /// What is signalled, given the law's state and the packets a second that arrive.
     pub(super) fn probability(&self, state: &[f64], arrives: f64, capacity: f64) -> f64 {
         match self {
+            Self::Silent { .. } => 0.0,
             Self::Tail { .. } => (1.0 - capacity / arrives).max(0.0),
             Self::Red { .. } => self.line(state[0]),
             Self::Pie { .. } | Self::DualPi2 { .. } => state[0].clamp(0.0, 1.0),
@@ -177,7 +182,7 @@ impl Aqm {
         slopes: &mut [f64],
     ) {
         match self {
-            Self::Tail { .. } => {}
+            Self::Tail { .. } | Self::Silent { .. } => {}
             Self::Red { weight, .. } => {
                 slopes[0] = -libm::log1p(-weight) * capacity * (seen.held - state[0]);
             }

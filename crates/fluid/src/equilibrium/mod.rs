@@ -18,9 +18,9 @@ use alloc::vec::Vec;
 use sojourn_cca::Config as Cca;
 use sojourn_core::{SpecError, StreamAddress};
 use sojourn_qdisc::Config as Qdisc;
-use sojourn_scenario::Scenario;
+use sojourn_scenario::{Flow, Scenario};
 
-use crate::world::{self, Source, World};
+use crate::world::{self, Bottleneck, Source, Stream, World};
 
 use aqm::Aqm;
 use control::Control;
@@ -35,9 +35,19 @@ pub struct Equilibrium {
     pub wait: f64,
     /// The share of packets that the queue signals; of DualPI2 the base probability p'.
     pub signalled: f64,
+    /// The part of the link's rate that the flows take; below 1 their windows can't fill it.
+    pub utilisation: f64,
     pub flows: Vec<AtRest>,
-    /// `None` where only a closed form is known, without the laws around it.
+    /// `None` where only a closed form is known, without the laws around it, and where buffers keep all
+    /// windows of a link that is not full, so that nothing can move.
     pub stability: Option<Stability>,
+}
+
+impl Equilibrium {
+    /// The flows fill the link.
+    pub fn is_full(&self) -> bool {
+        self.utilisation > 1.0 - 1e-6
+    }
 }
 
 /// A flow at rest.
@@ -103,7 +113,7 @@ pub fn equilibrium(scenario: &Scenario) -> Result<Equilibrium, SpecError> {
     let world = World::new(scenario, StreamAddress { seed: 1, run: 0 });
     match Laws::of(scenario, &world)? {
         Rest::Closed(closed) => Ok(closed),
-        Rest::Smooth(laws) => {
+        Rest::Smooth(mut laws) => {
             let point = laws.rest()?;
             Ok(laws.describe(&world, &point, laws.stability(&point)))
         }
@@ -125,7 +135,7 @@ pub fn trajectory(
     let world = World::new(scenario, StreamAddress { seed: 1, run: 0 });
     match Laws::of(scenario, &world)? {
         Rest::Closed(_) => Err(none("only a closed form of this equilibrium is known")),
-        Rest::Smooth(laws) => {
+        Rest::Smooth(mut laws) => {
             let point = laws.rest()?;
             laws.trajectory(&world, &point, start, seconds, rows)
         }
@@ -148,6 +158,8 @@ struct Class {
     control: Control,
     flows: Vec<usize>,
     delay: f64,
+    /// Packets that buffers at both ends allow.
+    most: f64,
     is_marked: bool,
     /// It waits in the low-latency queue of DualPI2, which is next to empty.
     is_low: bool,
@@ -160,6 +172,8 @@ struct Laws {
     classes: Vec<Class>,
     /// Packets a second.
     capacity: f64,
+    /// The share of what leaves the queue that is lost on the medium.
+    lost: f64,
     aqm: Aqm,
 }
 
@@ -173,6 +187,7 @@ impl Laws {
     /// What is known of a world.
     fn of(scenario: &Scenario, world: &World) -> Result<Rest, SpecError> {
         let tcp = || world.flows.iter().filter(|flow| matches!(flow.source, Source::Tcp { .. }));
+        meet(scenario, world)?;
         if world.flows.iter().any(|flow| matches!(flow.source, Source::Udp(_))) {
             return Err(none("a flow of constant rate is no part of an equilibrium of windows"));
         }
@@ -187,7 +202,7 @@ impl Laws {
             return Err(none("a rate that changes has no equilibrium"));
         }
         let capacity = rate / link.packet;
-        if let Some(closed) = closed(world, capacity, &link.queue) {
+        if let Some(closed) = closed(world, capacity, link) {
             return closed.map(Rest::Closed);
         }
         let aqm = Aqm::new(&link.queue, capacity, link.packet)?;
@@ -200,13 +215,15 @@ impl Laws {
                 ));
             }
             let name = &scenario.flows[flow.id].name;
-            let control =
-                Control::new(cca).map_err(|error| error.within(&format!("flow '{name}'")))?;
-            let (delay, is_low) = (flow.base_rtt(), aqm.is_coupled() && flow.member.is_l4s);
             let is_marked = *has_ecn && aqm.marks();
+            let control = Control::new(cca, is_marked)
+                .map_err(|error| error.within(&format!("flow '{name}'")))?;
+            let (delay, is_low) = (flow.base_rtt(), aqm.is_coupled() && flow.member.is_l4s);
+            let most = most(flow);
             let alike = classes.iter_mut().find(|class| {
                 class.control == control
                     && (class.delay - delay).abs() < 1e-9
+                    && (class.most - most).abs() < 1e-9
                     && class.is_marked == is_marked
                     && class.is_low == is_low
             });
@@ -214,7 +231,7 @@ impl Laws {
                 Some(class) => class.flows.push(flow.id),
                 None => {
                     let flows = vec![flow.id];
-                    classes.push(Class { control, flows, delay, is_marked, is_low });
+                    classes.push(Class { control, flows, delay, most, is_marked, is_low });
                 }
             }
         }
@@ -227,7 +244,8 @@ impl Laws {
                            acts without Classic flows";
             return Err(none(problem));
         }
-        Ok(Rest::Smooth(Self { port: link.port, classes, capacity, aqm }))
+        let (port, lost) = (link.port, link.loss);
+        Ok(Rest::Smooth(Self { port, classes, capacity, lost, aqm }))
     }
 
     /// Where of the state a class begins, the queue stands and its law begins.
@@ -247,17 +265,79 @@ impl Laws {
         law + self.aqm.states()
     }
 
-    /// Solves for no slope: the more is signalled, the less is sent.
-    fn rest(&self) -> Result<Point, SpecError> {
+    /// Packets a second that come to the queue and are not dropped there, less what the link carries.
+    fn excess(&self, wait: f64, p: f64) -> f64 {
+        let arrives = |class: &Class| {
+            let rtt = class.delay + if class.is_low { 0.0 } else { wait };
+            let p = self.aqm.signal(p, class.is_low);
+            let window = class.control.window_at(p, self.lost, rtt).min(class.most);
+            let rate = window / rtt * class.flows.len() as f64;
+            if class.is_marked { rate } else { rate * (1.0 - p) }
+        };
+        self.classes.iter().map(arrives).sum::<f64>() - self.capacity
+    }
+
+    /// Solves for no slope: the more is signalled, the less is sent. Where losses on the medium or buffers keep
+    /// windows so small that the queue has nothing to signal, it becomes silent; classes whose buffers
+    /// keep their windows become limited.
+    fn rest(&mut self) -> Result<Point, SpecError> {
+        let [low, _] = self.aqm.levels();
+        let (longest, _) = self.aqm.at_rest(low, self.capacity);
+        let (wait, level) = if self.excess(longest, 0.0) <= 0.0 {
+            let wait = self.silent_wait(longest);
+            self.aqm = Aqm::Silent { is_empty: wait.is_none() };
+            (wait.unwrap_or(0.0), 0.0)
+        } else {
+            let level = self.level()?;
+            (self.aqm.at_rest(level, self.capacity).0, level)
+        };
+        let (_, p) = self.aqm.at_rest(level, self.capacity);
+        let mut state = Vec::new();
+        let mut delays = Vec::new();
+        let mut of_low = 0.0;
+        for class in &mut self.classes {
+            let rtt = class.delay + if class.is_low { 0.0 } else { wait };
+            let p = self.aqm.signal(p, class.is_low);
+            if class.control.window_at(p, self.lost, rtt) > class.most {
+                class.control = Control::Limited(class.most);
+            }
+            let own = class.control.at_rest(p, self.lost, rtt);
+            if class.is_low {
+                of_low += class.control.window(&own) / rtt * class.flows.len() as f64;
+            }
+            state.extend(own);
+            delays.push(rtt);
+        }
+        if self.aqm.limit().is_none() {
+            state.push(wait * (self.capacity - of_low));
+        }
+        state.extend(self.aqm.state_at(level));
+        Ok(Point { state, delays })
+    }
+
+    /// The wait of less than `longest` at which a queue that signals nothing stands; `None` if the link is
+    /// not full.
+    fn silent_wait(&self, longest: f64) -> Option<f64> {
+        if self.excess(0.0, 0.0) <= 0.0 {
+            return None;
+        }
+        let (mut low, mut high) = (0.0, longest);
+        for _ in 0..200 {
+            let middle = 0.5 * (low + high);
+            if self.excess(middle, 0.0) > 0.0 {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        Some(high)
+    }
+
+    /// The level at which the queue signals what keeps the link full.
+    fn level(&self) -> Result<f64, SpecError> {
         let excess = |level: f64| {
             let (wait, p) = self.aqm.at_rest(level, self.capacity);
-            let arrives = |class: &Class| {
-                let rtt = class.delay + if class.is_low { 0.0 } else { wait };
-                let p = self.aqm.signal(p, class.is_low);
-                let rate = class.control.window_at(p, rtt) / rtt * class.flows.len() as f64;
-                if class.is_marked { rate } else { rate * (1.0 - p) }
-            };
-            self.classes.iter().map(arrives).sum::<f64>() - self.capacity
+            self.excess(wait, p)
         };
         let [mut low, mut high] = self.aqm.levels();
         if excess(high) > 0.0 {
@@ -268,9 +348,6 @@ impl Laws {
             );
             return Err(none(&problem));
         }
-        if excess(low) < 0.0 {
-            return Err(none("no equilibrium: the flows do not fill the link"));
-        }
         for _ in 0..200 {
             let middle = self.aqm.middle(low, high);
             if excess(middle) > 0.0 {
@@ -279,25 +356,7 @@ impl Laws {
                 high = middle;
             }
         }
-        let (wait, p) = self.aqm.at_rest(high, self.capacity);
-        let mut state = Vec::new();
-        let mut delays = Vec::new();
-        let mut of_low = 0.0;
-        for class in &self.classes {
-            let rtt = class.delay + if class.is_low { 0.0 } else { wait };
-            let p = self.aqm.signal(p, class.is_low);
-            let own = class.control.at_rest(p, rtt);
-            if class.is_low {
-                of_low += class.control.window(&own) / rtt * class.flows.len() as f64;
-            }
-            state.extend(own);
-            delays.push(rtt);
-        }
-        if self.aqm.limit().is_none() {
-            state.push(wait * (self.capacity - of_low));
-        }
-        state.extend(self.aqm.state_at(high));
-        Ok(Point { state, delays })
+        Ok(high)
     }
 
     /// What the queue holds, how long what leaves it has waited, and what it signals.
@@ -334,8 +393,10 @@ impl Laws {
             let p = self.aqm.signal(then.p, class.is_low);
             let back = control::Back {
                 rate: class.control.window(old) / rtt(then.wait),
-                signalled: p,
                 window: class.control.window(old),
+                marked: p,
+                signalled: control::either(p, self.lost),
+                lost: self.lost,
                 rtt: rtt(now.wait),
             };
             let slope = &mut slopes[*place..*place + class.control.states()];
@@ -355,8 +416,12 @@ impl Laws {
         }
     }
 
-    fn stability(&self, point: &Point) -> Stability {
+    /// `None` if nothing can move.
+    fn stability(&self, point: &Point) -> Option<Stability> {
         let size = self.size();
+        if size == 0 {
+            return None;
+        }
         // Part 0 is the present, part k what class k hears of.
         let slopes = |part: usize, state: &[f64]| {
             let at = |own: usize| if own == part { state } else { &point.state[..] };
@@ -369,23 +434,26 @@ impl Laws {
         let present = jacobian(0);
         let delayed: Vec<_> =
             point.delays.iter().enumerate().map(|(at, delay)| (*delay, jacobian(at + 1))).collect();
-        Stability { roots: spectrum::rightmost(&present, &delayed) }
+        Some(Stability { roots: spectrum::rightmost(&present, &delayed) })
     }
 
-    fn describe(&self, world: &World, point: &Point, stability: Stability) -> Equilibrium {
+    fn describe(&self, world: &World, point: &Point, stability: Option<Stability>) -> Equilibrium {
         let seen = self.seen(&point.state);
         let (places, ..) = self.places();
         let mut flows = Vec::new();
+        let mut carried = 0.0;
         for ((class, place), rtt) in self.classes.iter().zip(&places).zip(&point.delays) {
             let window = class.control.window(&point.state[*place..]);
             let p = self.aqm.signal(seen.p, class.is_low);
             let kept = if class.is_marked { 1.0 } else { 1.0 - p };
+            let rate = window / rtt * kept;
+            carried += rate * class.flows.len() as f64;
             for flow in &class.flows {
                 let payload = 8.0 * f64::from(world.flows[*flow].payload);
                 flows.push(AtRest {
                     flow: *flow,
                     window,
-                    goodput: window / rtt * kept * payload,
+                    goodput: rate * (1.0 - self.lost) * payload,
                     rtt: *rtt,
                 });
             }
@@ -396,8 +464,9 @@ impl Laws {
             queue: seen.held,
             wait: seen.wait,
             signalled: seen.p,
+            utilisation: (carried / self.capacity).min(1.0),
             flows,
-            stability: Some(stability),
+            stability,
         }
     }
 
@@ -463,8 +532,44 @@ struct Seen {
     p: f64,
 }
 
+/// Packets in flight that the buffers at both ends allow, less what the receiver has not acknowledged yet.
+fn most(flow: &Stream) -> f64 {
+    match flow.source {
+        Source::Tcp { most, held, .. } => (most - held).max(0.0) / flow.packet,
+        Source::Udp(_) | Source::Ping(_) => f64::INFINITY,
+    }
+}
+
+/// Refuses flows of which some are gone before others come: nothing that holds for all of them is at rest.
+fn meet(scenario: &Scenario, world: &World) -> Result<(), SpecError> {
+    let tcp = || {
+        let tcp = world.flows.iter().filter(|flow| matches!(flow.source, Source::Tcp { .. }));
+        tcp.map(|flow| &scenario.flows[flow.id])
+    };
+    let end = |flow: &Flow| flow.stop.unwrap_or(scenario.duration).min(scenario.duration);
+    let last = tcp().max_by_key(|flow| flow.start);
+    let first = tcp().min_by_key(|flow| end(flow));
+    match (first, last) {
+        (Some(first), Some(last)) if end(first) <= last.start => {
+            let problem = format!(
+                "flow '{}' ends at {}, before flow '{}' begins at {}: they are never at rest together",
+                first.name,
+                end(first),
+                last.name,
+                last.start
+            );
+            Err(none(&problem))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Flows of one BBR among themselves (Scherrer et al., IMC 2022); `None` if some flow is no BBR.
-fn closed(world: &World, capacity: f64, queue: &Qdisc) -> Option<Result<Equilibrium, SpecError>> {
+fn closed(
+    world: &World,
+    capacity: f64,
+    link: &Bottleneck,
+) -> Option<Result<Equilibrium, SpecError>> {
     let name = |source: &Source| match source {
         Source::Tcp { cca, .. } => cca.name(),
         Source::Udp(_) | Source::Ping(_) => "",
@@ -472,7 +577,7 @@ fn closed(world: &World, capacity: f64, queue: &Qdisc) -> Option<Result<Equilibr
     let flows: Vec<_> =
         world.flows.iter().filter(|flow| matches!(flow.source, Source::Tcp { .. })).collect();
     let is_bbr = |cca: &Cca| matches!(cca, Cca::Bbr(_) | Cca::Bbr2(_) | Cca::Bbr3(_));
-    let has = |flow: &&&crate::world::Stream| matches!(&flow.source, Source::Tcp { cca, .. } if is_bbr(cca));
+    let has = |flow: &&&Stream| matches!(&flow.source, Source::Tcp { cca, .. } if is_bbr(cca));
     let first = *flows.iter().find(has)?;
     let refuse = |problem: String| Some(Err(none(&problem)));
     if flows.iter().any(|flow| name(&flow.source) != name(&first.source)) {
@@ -497,7 +602,10 @@ fn closed(world: &World, capacity: f64, queue: &Qdisc) -> Option<Result<Equilibr
     };
     let held = bdp * capacity * delay;
     let packet = first.packet;
-    let limit = match queue {
+    if link.loss > 0.0 {
+        return refuse("no equilibrium of BBR with losses on the medium is known".into());
+    }
+    let limit = match &link.queue {
         Qdisc::Fifo(sojourn_qdisc::fifo::Config::Packets(packets)) => f64::from(*packets),
         Qdisc::Fifo(sojourn_qdisc::fifo::Config::Bytes(bytes)) => bytes.as_u64() as f64 / packet,
         _ => return refuse("the equilibrium of BBR is known in a FIFO only".into()),
@@ -509,6 +617,13 @@ fn closed(world: &World, capacity: f64, queue: &Qdisc) -> Option<Result<Equilibr
     }
     let rtt = delay * (1.0 + bdp);
     let window = capacity * rtt / n;
+    if let Some(flow) = flows.iter().find(|flow| most(flow) < window) {
+        let problem = format!(
+            "the equilibrium of BBR has windows of {window:.0} packets, and buffers allow one of {:.0}",
+            most(flow)
+        );
+        return refuse(problem);
+    }
     let at_rest = flows.iter().map(|flow| AtRest {
         flow: flow.id,
         window,
@@ -520,6 +635,7 @@ fn closed(world: &World, capacity: f64, queue: &Qdisc) -> Option<Result<Equilibr
         queue: held,
         wait: delay * bdp,
         signalled: 0.0,
+        utilisation: 1.0,
         flows: at_rest.collect(),
         stability: None,
     }))
