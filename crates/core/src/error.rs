@@ -20,7 +20,8 @@ pub struct SpecError {
 
 impl SpecError {
     pub fn new(problem: impl Into<String>) -> Self {
-        Self { problem: problem.into(), allowed: Vec::new(), nearest: None, about: None }
+        let problem = cut(problem.into());
+        Self { problem, allowed: Vec::new(), nearest: None, about: None }
     }
 
     /// Names what would have been accepted.
@@ -41,7 +42,7 @@ impl SpecError {
 
     /// The same error, said of `place`.
     pub fn within(mut self, place: &str) -> Self {
-        self.problem = format!("{place}: {}", self.problem);
+        self.problem = cut(format!("{place}: {}", self.problem));
         self
     }
 
@@ -101,6 +102,27 @@ impl fmt::Display for SpecError {
 
 impl core::error::Error for SpecError {}
 
+/// A word of more letters than that is cut.
+const LONGEST: usize = 200;
+
+/// The text with its very long words cut, which somebody has written and need not read in full.
+fn cut(text: String) -> String {
+    let is_long = |word: &str| word.len() > LONGEST && word.chars().count() > LONGEST;
+    if !text.split(' ').any(is_long) {
+        return text;
+    }
+    let words = text.split(' ').map(|word| match is_long(word) {
+        true => {
+            let (count, chars) = (word.chars().count(), || word.chars());
+            let (first, last): (String, String) =
+                (chars().take(60).collect(), chars().skip(count - 20).collect());
+            format!("{first}…{last}")
+        }
+        false => word.to_owned(),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// The candidate most like `written`, capitals aside: the one with the fewest mistakes of typing, if
 /// they are at most a third of the letters; otherwise the first one that `written` begins. So two
 /// letters have to be right, and of three to five one may be wrong.
@@ -150,6 +172,15 @@ fn mistakes(a: &[char], b: &[char]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_very_long_word_is_cut() {
+        let error = SpecError::new(format!("'{}' is no rate", "1".repeat(5000))).within("rate");
+        let expected = format!("rate: '{}…{}' is no rate", "1".repeat(59), "1".repeat(19));
+        assert_eq!(error.problem(), expected);
+        let path = format!("/{}", "a".repeat(190));
+        assert_eq!(SpecError::new(path.clone()).problem(), path);
+    }
 
     #[test]
     fn a_near_miss_is_named_and_a_far_one_is_not() {

@@ -42,7 +42,8 @@ pub enum Refinement {
     /// As printed in 2000, and right for EDCA, whose counters step down at every boundary.
     #[default]
     None,
-    /// DCF: E\[P\] and T_s are divided by 1 − B with B = 1/W, and a slot is added to T_s.
+    /// DCF: E\[P\] and T_s are divided by 1 − B with B = 1/W, and a slot is added to T_s. τ stays that of 2000, as in
+    /// the published tables, and counts draws of 0 a second time: one station has 1 % too little.
     FrozenCounters,
 }
 
@@ -263,6 +264,19 @@ mod tests {
             none,
             &[(5, 58.0092), (10, 55.0896), (20, 51.4672), (30, 49.1091), (50, 45.8436)],
         );
+    }
+
+    /// (W − 1)/2 = 7.5 slots and T_s a frame. With frozen counters the winner's draws of 0 are taken out of its backoff,
+    /// so the τ that goes with them is 2/W; that of 2000 is 2/(W + 1).
+    #[test]
+    fn one_station_alone_is_exact_as_printed_and_one_percent_short_with_frozen_counters() {
+        let exact = 12_000.0 / (7.5 * 9.0 + 330.0);
+        let of = |refinement| Bianchi { stations: 1, refinement, ..Bianchi::default() };
+        let throughput = |refinement| of(refinement).evaluate().expect("an answer")[0];
+        assert!((throughput(Refinement::None) / exact - 1.0).abs() < 1e-12);
+        let frozen = 12_000.0 * 16.0 / 15.0 / (7.5 * 9.0 + 330.0 * 16.0 / 15.0 + 9.0);
+        assert!((throughput(Refinement::FrozenCounters) / frozen - 1.0).abs() < 1e-12);
+        assert!((frozen / exact - 0.9895).abs() < 1e-4);
     }
 
     #[test]

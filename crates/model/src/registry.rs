@@ -60,6 +60,14 @@ mod tests {
     }
 
     #[test]
+    fn shares_are_written_with_percent_too() {
+        let of = |text: &str| formulas().parse(text).map(|answer| answer.values);
+        assert_eq!(of("square-root p=0.1%"), of("square-root p=0.001"));
+        assert_eq!(of("md1 load=80%"), of("md1 load=0.8"));
+        assert!(of("square-root p=200%").is_err() && of("ware-bbr buffer=80%").is_err());
+    }
+
+    #[test]
     fn an_output_that_there_is_not_is_named_with_those_that_there_are() {
         let answer = formulas().parse("ware-bbr").expect("a formula");
         let error = answer.output(Some("shar")).expect_err("there is none");

@@ -15,7 +15,7 @@ use crate::formula::{Formula, Output, output};
 
 sojourn_core::params! {
     /// N flows of BBRv1 beside any number of loss-based ones.
-    pub struct Ware: "ware-bbr", "Share of BBRv1 beside loss-based flows in a full drop-tail queue (Ware et al., IMC 2019, equations 6 to 11)" {
+    pub struct Ware: "ware-bbr", "Share of BBRv1 beside loss-based flows in a full drop-tail queue (Ware et al., IMC 2019, equations 7 to 11)" {
         pub flows: u32 = "1", whole(1, 10_000), "N: flows of BBRv1";
         pub rate: Rate = "10mbit", rate(Rate::from_bps(1000), Rate::from_bps(1_000_000_000_000)), "rate of the bottleneck";
         pub rtt: Span = "40ms", time(Span::from_micros(1), Span::from_secs(100)), "l: round trip without queue";
@@ -47,17 +47,14 @@ impl Formula for Ware {
         let l = self.rtt.as_secs_f64();
         let d = self.duration.as_secs_f64();
         let q = self.buffer * c * l;
-        // Equation 9; below zero BBR's cap is more than pipe and queue.
+        // Equation 9; below zero BBR's cap is more than pipe and queue, and the loss-based flows have nothing.
         let p = (0.5 - 1.0 / (2.0 * self.buffer) - PROBE_WINDOW * n / q).max(0.0);
         // Equation 11; it can't be longer than they compete.
         let probe_time = ((q / c + PROBE_RTT + l) * (d / INTERVAL)).min(d);
         // Equation 10.
         let share = (1.0 - p) * (d - probe_time) / d;
-        // Equation 7, and 6 without others.
-        let estimate = match p > 0.0 {
-            true => (p * q + PROBE_WINDOW * n) / c + l,
-            false => l.max((PROBE_WINDOW * n - c * l) / c + l),
-        };
+        // Equation 7, of which 9 follows: it holds where p is 0, too.
+        let estimate = (p * q + PROBE_WINDOW * n) / c + l;
         // Equation 8.
         let cap = 2.0 * (1.0 - p) * c * estimate;
         let goodput = share * self.rate.as_bps() as f64 / 1e6;
@@ -89,9 +86,27 @@ mod tests {
         assert_eq!((values[0], values[3]), (0.0, 1.0));
     }
 
+    /// p is 0 where the cap is more than pipe and queue, which are 1 + X bandwidth-delay products of 33.3 packets.
     #[test]
     fn in_a_shallow_buffer_the_cap_is_more_than_everything() {
-        let values = Ware { buffer: 1.0, ..Ware::default() }.evaluate().expect("an answer");
-        assert_eq!(values[2], 0.0);
+        for (flows, buffer) in [(1, 0.5), (1, 1.0), (8, 1.0), (8, 2.9)] {
+            let ware = Ware { flows, buffer, ..Ware::default() };
+            let values = ware.evaluate().expect("an answer");
+            assert_eq!(values[2], 0.0);
+            assert!(values[5] > (1.0 + buffer) * 100.0 / 3.0, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_jumps_where_the_loss_based_flows_get_something() {
+        let at = |buffer| {
+            let ware = Ware { flows: 8, buffer, ..Ware::default() };
+            ware.evaluate().expect("an answer")
+        };
+        let (below, above) = (at(2.9199), at(2.9201));
+        assert!(below[2] == 0.0 && above[2] > 0.0, "{below:?} {above:?}");
+        for (below, above) in below.iter().zip(&above).filter(|(below, _)| **below > 0.0) {
+            assert!((above / below - 1.0).abs() < 1e-3, "{below} {above}");
+        }
     }
 }

@@ -62,6 +62,11 @@ struct Points {
 
 fn points(name: &str, params: &[String]) -> Result<Points, SpecError> {
     let formulas = sojourn_model::formulas();
+    if formulas.named(name).is_none() {
+        let names = || listed().into_iter().map(|(name, ..)| name);
+        let problem = SpecError::new(format!("unknown closed form '{name}'"));
+        return Err(problem.near(name, names()).allow(names()));
+    }
     let mut given: Vec<(&str, Vec<&str>)> = Vec::new();
     for param in params {
         let (key, values) =

@@ -763,6 +763,8 @@ fn a_closed_form_is_evaluated_at_one_point_or_at_many() {
         (&["model", "md1", "load"], "'load' is no parameter (allowed: KEY=VALUE)"),
         (&["model", "md1", "load=0.1", "load=0.2"], "'load' is given twice"),
         (&["model", "anomaly", "load=1"], "has no parameters"),
+        (&["model", "anomoly"], "did you mean 'anomaly'?"),
+        (&["model", "nosuch"], "ofdma, anomaly)"),
     ] {
         let ended = scratch.sojourn(words);
         assert_eq!(ended.code, Some(2), "{words:?}");
@@ -780,6 +782,8 @@ fn an_equilibrium_is_a_row_for_each_scenario_or_a_sentence() {
     assert_eq!(rows.len(), 12);
     // Two flows over 20 ms stand still, and over 200 ms they do not.
     assert_eq!([&rows[0]["stable"], &rows[9]["stable"]], [true, false]);
+    let lossy = scratch.must(&["fluid", "equilibrium", &pie, "--set", "path.loss=1%"]);
+    assert!(lossy.stdout.contains("the flows can't fill the link: "), "{}", lossy.stdout);
     let path =
         scratch.must(&["fluid", "portrait", &pie, "--rows", "10", "--time", "1s", "--start", "2"]);
     assert!(path.stdout.starts_with("start,t_s,queue_pkts,window_reno.1_pkts"), "{}", path.stdout);

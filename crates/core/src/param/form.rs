@@ -282,7 +282,13 @@ impl Form for f64 {
             Bounds::Number { least, most } => (least, most),
             _ => (Self::MIN, Self::MAX),
         };
-        number_in(text, 1.0, least, most).map_err(|error| error.within(param.name))
+        // What lies between 0 and 1 is a share, which is also written with %.
+        let percent = text.trim().strip_suffix('%').filter(|_| least >= 0.0 && most <= 1.0);
+        let number = match percent {
+            Some(percent) => number_in(percent, 0.01, least, most),
+            None => number_in(text, 1.0, least, most),
+        };
+        number.map_err(|error| error.within(param.name))
     }
 
     fn check(value: &Self, param: &Param) -> Result<(), SpecError> {
