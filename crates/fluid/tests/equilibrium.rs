@@ -120,8 +120,8 @@ fn buffers_limit_windows() {
     // Four windows are more than a pipe of 5 Mbit/s, and PIE has to signal.
     let rest = of(&["reno"; 4], 5, "none").expect("a point");
     assert!(rest.is_full() && rest.signalled > 0.0 && rest.flows[0].window < window, "{rest:?}");
-    // Two of them are more than one of 6 Mbit/s with 15 ms of queue, and hear nothing at 8 Mbit/s.
-    let rest = of(&["reno"; 2], 8, "none").expect("a point");
+    // Two of them are more than a pipe of 9 Mbit/s, and less than one with 15 ms of queue.
+    let rest = of(&["reno"; 2], 9, "none").expect("a point");
     assert!(rest.is_full() && rest.signalled == 0.0 && rest.wait < 0.015, "{rest:?}");
     let error = equilibrium(&limited(
         scenario(&["bbr"; 2], 20, 40, "pfifo limit 500"),
@@ -146,8 +146,12 @@ fn dctcp_that_hears_of_no_marks_is_reno() {
 #[test]
 fn dctcp_rests_where_marks_and_losses_cut_what_grows() {
     let rest = |loss: &str| {
-        let scenario =
-            scenario(&["dctcp"; 4], 20, 40, "red limit 400000 avpkt 1514 min 30000 max 90000 ecn");
+        let scenario = scenario(
+            &["dctcp"; 4],
+            20,
+            40,
+            "red limit 400000 avpkt 1514 min 30000 max 90000 probability 0.5 ecn",
+        );
         equilibrium(&limited(scenario, loss, None)).expect("a point")
     };
     let (none, some) = (rest("none"), rest("0.1%"));
