@@ -50,6 +50,12 @@ impl StudyError {
         self
     }
 
+    /// The same error, said of another key.
+    pub fn with_key(mut self, key: impl Into<String>) -> Self {
+        self.first.key = key.into();
+        self
+    }
+
     /// Joins several errors into one, in the order in which their places are written. `None` for
     /// none.
     pub fn joined(errors: impl IntoIterator<Item = Self>) -> Option<Self> {

@@ -124,7 +124,7 @@ fn entries() -> impl Iterator<Item = (String, &'static [Param])> {
 type Entry = (&'static str, &'static str, &'static [Param]);
 
 /// Tables of the file, in the order in which they are explained, with the type that describes them.
-const TABLES: [(&str, &str); 16] = [
+const TABLES: [(&str, &str); 17] = [
     ("Top level", ""),
     ("`[scenario]`", "ScenarioSpec"),
     ("`[scenario.path]`", "PathSpec"),
@@ -137,6 +137,7 @@ const TABLES: [(&str, &str); 16] = [
     ("`[[scenario.radio]]`", "RadioSpec"),
     ("`[[scenario.radio.station]]`", "StationSpec"),
     ("`[[scenario.flow]]`", "FlowSpec"),
+    ("`[[scenario.change]]`", "ChangeSpec"),
     ("`[factors]`", "FactorsSchema"),
     ("`[repeat]`", "RepeatSpec"),
     ("`[views.NAME]`", "ViewSpec"),

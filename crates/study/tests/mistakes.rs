@@ -780,6 +780,32 @@ fn the_value_of_a_key_with_another_name_is_no_second_mistake() {
 }
 
 #[test]
+fn each_wrong_change_is_one_mistake_at_its_own_place() {
+    let change = |name: &str, rest: &str| {
+        format!("[[scenario.change]]\nname = \"{name}\"\nwhen = \"cubic enters css\"\n{rest}\n")
+    };
+    let changes = [
+        change("a", "queue = \"nosuch\"\nrate = \"5mbit\""),
+        change("b", "queue = \"queue\"\nrate = \"5mbit\""),
+        change("c", "flow = \"cubic\"\ndelay = \"3ms\""),
+        change("d", "flow = \"cubic\"\nloss = \"1%\""),
+        change("e", "flow = \"qubic\"\nstop = true"),
+    ];
+    let both = GOOD.replace("[\"cubic\", \"bbr\"]", "[\"cubic\", \"cubic beta=0.5\"]");
+    let text = both.replace("[factors]", &(changes.concat() + "[factors]"));
+    let error = read(&text).expect_err("four are wrong").to_string();
+    let keys = ["change.0.queue", "change.2.delay", "change.3.loss", "change.4.flow"];
+    let lines: Vec<&str> = error.lines().collect();
+    assert_eq!(lines.len(), keys.len(), "{error}");
+    for (line, key) in lines.iter().zip(keys) {
+        assert!(line.contains(&format!("scenario.{key}: ")), "{error}");
+    }
+    // A factor of a change that is wrong is no other mistake.
+    let text = text.replace("[factors]", "[factors]\n\"change.a.rate\" = [\"1mbit\", \"2mbit\"]");
+    assert_eq!(read(&text).expect_err("four are wrong").to_string().lines().count(), 4);
+}
+
+#[test]
 fn a_change_that_cannot_be_says_what_can() {
     let study = |change: &str| {
         let change = format!("[[scenario.change]]\nname = \"fall\"\n{change}\n\n[factors]");

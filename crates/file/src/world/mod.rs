@@ -120,7 +120,7 @@ fn assemble(spec: &ScenarioSpec, sources: &mut Sources<'_>) -> Result<World, Wro
     let canonical = engine.as_ref().and_then(|engine| engine.canonical());
     let name = canonical.as_deref().and_then(|text| text.split(' ').next());
     check_needs(&scenario, name).map_err(wrong)?;
-    let notices = notices::notices(&scenario);
+    let notices = notices::notices(spec, &scenario);
     Ok(World { scenario, engine, flows: planned, queues: shape.queues, notices })
 }
 

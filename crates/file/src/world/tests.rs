@@ -214,6 +214,22 @@ fn notices(text: &str) -> Vec<String> {
 }
 
 #[test]
+fn a_change_that_comes_after_the_end_is_noticed() {
+    let change = |flow: &str, after: &str| {
+        let when = "when = \"a enters slow_start\"\nqueue = \"queue\"\nrate = \"1mbit\"";
+        notices(&format!(
+            "{PATH}{BULK}{flow}\n[[scenario.change]]\nname = \"c\"\n{when}\nafter = \"{after}\"\n"
+        ))
+    };
+    assert_eq!(change("", "9s"), [""; 0]);
+    assert_eq!(change("", "10s"), ["change 'c' never comes: its 'after' is 10s of 10s"]);
+    assert_eq!(
+        change("start = \"3s\"", "8s"),
+        ["change 'c' never comes: flow 'a' starts at 3s, and 'after' is 8s, of 10s"]
+    );
+}
+
+#[test]
 fn a_shaper_that_holds_no_queue_is_noticed() {
     let path = |queue: &str| {
         format!("[scenario.path]\nrate = \"10Mbps\"\nrtt = \"20ms\"\nqueue = \"{queue}\"\n{BULK}")

@@ -27,6 +27,7 @@ pub(super) fn all(
             break;
         }
         let Err(next) = read(healing.document.clone()) else { break };
+        let next = healing.as_written(next);
         if !healing.explains(next.first()) && !found.contains(&next) {
             found.push(next.clone());
         }
@@ -54,7 +55,12 @@ struct Healing {
     has_fewer_factors: bool,
     /// Whether a time was replaced; others must agree with it.
     is_retimed: bool,
+    /// Positions of the changes that were removed, as they are written, the least first.
+    without_changes: Vec<usize>,
 }
+
+/// Where changes are listed.
+const CHANGES: [&str; 2] = ["scenario", "change"];
 
 /// Times of a scenario that must agree.
 const TIMES: [&str; 6] = ["duration", "warmup", "step", "start", "stop", "start_jitter"];
@@ -90,6 +96,23 @@ impl Healing {
             renamed: Vec::new(),
             has_fewer_factors: false,
             is_retimed: false,
+            without_changes: Vec::new(),
+        }
+    }
+
+    /// The position of a change as it is written.
+    fn written(&self, position: usize) -> usize {
+        self.without_changes.iter().fold(position, |at, gone| at + usize::from(*gone <= at))
+    }
+
+    /// The error with the position of a change as it is written.
+    fn as_written(&self, error: StudyError) -> StudyError {
+        match change_of(error.first().key()) {
+            Some((position, rest)) => {
+                let key = format!("{}.{}{rest}", CHANGES.join("."), self.written(position));
+                error.with_key(key)
+            }
+            None => error,
         }
     }
 
@@ -108,10 +131,14 @@ impl Healing {
     /// Repairs a mistake; false if it can't.
     fn heal(&mut self, mistake: &Mistake) -> bool {
         let (key, problem) = (mistake.key(), mistake.problem());
-        if is_missing(problem.problem()) {
+        if is_missing(problem.problem()) && change_of(key).is_none() {
             return self.add_missing(key, problem);
         }
         let found = mistake.at().and_then(|at| find(&self.document.root, at));
+        let is_misspelt = matches!(found, Some((_, true))) && problem.nearest().is_some();
+        if let (Some((written, _)), false) = (change_of(key), is_misspelt) {
+            return self.remove_change(written);
+        }
         if let Some((path, true)) = &found
             && path[0] != "factors"
             && !path.iter().any(|step| step == "where")
@@ -171,6 +198,27 @@ impl Healing {
             }
         }
         self.healed.insert(path.to_vec())
+    }
+
+    /// Removes a change: what is wrong of it, such as its queue, leaves nothing else to check. `written` is its
+    /// position as it is written.
+    fn remove_change(&mut self, written: usize) -> bool {
+        let position =
+            written - self.without_changes.iter().filter(|gone| **gone < written).count();
+        let path = CHANGES.map(str::to_owned);
+        let Some(Node { value: Value::Array(items), .. }) = node_at(&mut self.document.root, &path)
+        else {
+            return false;
+        };
+        if position >= items.len() {
+            return false;
+        }
+        if let Value::Table(change) = items.remove(position).value {
+            self.gone.extend(change.node("name").and_then(|name| name.value.plain()));
+        }
+        let place = self.without_changes.partition_point(|gone| *gone < written);
+        self.without_changes.insert(place, written);
+        true
     }
 
     fn heal_claim(&mut self, index: &str, field: &str, at: Option<At>) -> bool {
@@ -320,6 +368,13 @@ fn is_missing(problem: &str) -> bool {
         || problem.ends_with("' is missing")
         || problem == "propagation is missing"
         || problem.contains(" needs '")
+}
+
+/// The position of the change that a key is in, and what follows it.
+fn change_of(key: &str) -> Option<(usize, &str)> {
+    let rest = key.strip_prefix(&format!("{}.", CHANGES.join("."))[..])?;
+    let end = rest.find('.').unwrap_or(rest.len());
+    Some((rest[..end].parse().ok()?, &rest[end..]))
 }
 
 fn last(key: &str) -> &str {

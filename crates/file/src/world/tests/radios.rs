@@ -161,6 +161,19 @@ fn a_radio_says_how_its_rates_change_and_who_shares_a_ppdu() {
 }
 
 #[test]
+fn a_station_that_comes_after_the_end_is_noticed() {
+    let present = |times: &str| {
+        let there = format!("distance = \"8m\"\npresent = \"{times}\"\n");
+        super::notices(&changed(&air(), "distance = \"8m\"\n", &there))
+    };
+    assert_eq!(present("0s to 2s 9s to end"), [""; 0]);
+    let [never] = &present("25s to 30s")[..] else { panic!("a notice") };
+    assert!(never.contains("is never there: its 'present' has a time from 25s on"), "{never}");
+    let [again] = &present("0s to 2s 10s to end")[..] else { panic!("a notice") };
+    assert!(again.contains("is not there again"), "{again}");
+}
+
+#[test]
 fn factors_reach_ofdma_and_rate_control() {
     let factors = "[factors]\n\"radio.wifi.ofdma\" = [\"off\", \"on\", \"on uplink off\"]\n\
                    \"radio.wifi.signal\" = [\"power 20\", \"power 10\"]\n\
