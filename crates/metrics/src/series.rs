@@ -145,6 +145,10 @@ pub(crate) struct Outline {
     last_end: Option<f64>,
     /// Of each flow.
     goodput_mbps: Vec<Vec<f32>>,
+    /// Of each flow, the rows at whose end it was there: its sender had a state, or something arrived.
+    is_there: Vec<Vec<bool>>,
+    /// Of each flow, whether its sender ever had a state; of others nothing tells when they are there.
+    has_state: Vec<bool>,
     /// Of each link.
     capacity_mbps: Vec<Vec<f32>>,
 }
@@ -156,13 +160,20 @@ impl Outline {
         for (all, flow) in self.goodput_mbps.iter_mut().zip(&piece.flows) {
             all.extend(&flow.goodput_mbps);
         }
+        let states = self.is_there.iter_mut().zip(&mut self.has_state);
+        for ((all, has_state), flow) in states.zip(&piece.flows) {
+            *has_state |= flow.cwnd_pkts.iter().any(|cwnd| !cwnd.is_nan());
+            let rows = flow.cwnd_pkts.iter().zip(&flow.goodput_mbps);
+            all.extend(rows.map(|(cwnd, goodput)| !cwnd.is_nan() || *goodput > 0.0));
+        }
         for (all, link) in self.capacity_mbps.iter_mut().zip(&piece.links) {
             all.extend(&link.capacity_mbps);
         }
     }
 
-    /// Jain's index of the goodput of `flows` in each whole `window` after `from`; windows in
-    /// which nothing arrived are left out. Empty when the window is not a multiple of the step.
+    /// Jain's index of the goodput of `flows` in each whole `window` after `from`, among those that are there
+    /// throughout; windows in which nothing arrived, or one of several flows is alone, are left out. Empty when
+    /// the window is not a multiple of the step.
     pub(crate) fn jain_over(&self, window: Span, from: Span, flows: &[usize]) -> Vec<f64> {
         let windows = self.windows(window, from);
         windows.filter_map(|rows| self.jain_in(&rows, flows)).collect()
@@ -219,8 +230,12 @@ impl Outline {
     }
 
     fn jain_in(&self, rows: &Range<usize>, flows: &[usize]) -> Option<f64> {
-        let sums: Vec<f64> = flows.iter().map(|flow| self.goodput_in(rows, *flow)).collect();
-        stats::jain(&sums)
+        let is_there = |flow: &&usize| {
+            !self.has_state[**flow] || !self.is_there[**flow][rows.clone()].contains(&false)
+        };
+        let there = flows.iter().filter(is_there);
+        let sums: Vec<f64> = there.map(|flow| self.goodput_in(rows, *flow)).collect();
+        if sums.len() < flows.len().min(2) { None } else { stats::jain(&sums) }
     }
 
     /// For each row, whether some link has less than half of its median capacity.
@@ -258,6 +273,8 @@ impl Rows {
             outline: Outline {
                 step,
                 goodput_mbps: vec![Vec::new(); flows],
+                is_there: vec![Vec::new(); flows],
+                has_state: vec![false; flows],
                 capacity_mbps: vec![Vec::new(); links],
                 ..Outline::default()
             },

@@ -686,7 +686,7 @@ const GROUPS: &[&[Metric]] = &[
             |run| Some(run.totals.tcp_goodput_sum_mbps);
         "jain", "", "Jain's index of goodput_mbps over the TCP flows, arrivals left out",
             |run| run.totals.jain;
-        "jain_1s_p50", "", "Median over the seconds after the warm-up of Jain's index in each",
+        "jain_1s_p50", "", "Median over the seconds after the warm-up of Jain's index in each, over the flows that are there",
             |run| stats::quantile(&run.totals.jain_1s, 0.5);
         "jain_1s_min", "", "Least of them",
             |run| stats::quantile(&run.totals.jain_1s, 0.0);

@@ -67,6 +67,19 @@ impl Change {
 }
 
 impl Scenario {
+    /// What a change waits for, in words.
+    pub fn moment(&self, when: &When) -> String {
+        let name = self.flows.get(when.flow.index()).map_or("", |flow| &flow.name);
+        let mut text = format!("'{name} enters {}'", when.phase);
+        if when.occurrence != 1 {
+            text += &format!(" for the {}th time", when.occurrence);
+        }
+        if !when.after.is_zero() {
+            text += &format!(" and {} more", when.after);
+        }
+        text
+    }
+
     /// Whether a change waits for the flow to enter a phase.
     pub fn is_watched(&self, flow: FlowId) -> bool {
         self.changes.iter().any(|change| change.when.flow == flow)

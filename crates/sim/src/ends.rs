@@ -234,6 +234,15 @@ impl Ends {
         }
     }
 
+    /// It offers nothing after `stop`, and all that it sent has been acknowledged, as `sample` says; or its
+    /// transfers have ended. Nothing more happens to it.
+    pub(crate) fn is_over(&self, now: Time, stop: Time, sample: &FlowSample) -> bool {
+        let is_one =
+            matches!(self, Self::Tcp { .. } | Self::Other(Other::Two([End::Sender(_), _], _)));
+        let is_empty = sample.unacked == 0 && sample.not_sent == 0;
+        self.is_done() || (is_one && now >= stop && is_empty)
+    }
+
     /// What `ss` would show; `None` if it is not TCP.
     pub(crate) fn sample(&self, now: Time) -> Option<FlowSample> {
         match self {

@@ -59,3 +59,101 @@ fn every_bbr_shows_its_round_trip_aggregation_bound_and_rounds() {
         }
     }
 }
+
+/// Flows that begin at 2 s, as packets and as fluid; one is there until its transfer of 3 s or its stop at 5 s.
+const LATE: &str = r#"
+schema = 1
+title = "late"
+
+[scenario]
+duration = "8s"
+path = { rate = "10Mbps", rtt = "20ms", queue = "pfifo limit 50" }
+flow = [
+    { name = "stays", app = "bulk", cca = "bbr", start = "2s" },
+    { name = "stops", app = "bulk", cca = "cubic", start = "2s", stop = "5s" },
+]
+
+[factors]
+engine = ["sim", "fluid"]
+"#;
+
+#[test]
+fn a_flow_has_a_state_while_it_is_there() {
+    let study = Study::parse("late.toml", LATE, Path::new(""), &Overrides::default()).unwrap();
+    let scratch = tempfile::tempdir().unwrap();
+    let out = scratch.path().join("out");
+    runner::run(&study, &runner::Options::new(&out), &|_| {}).unwrap();
+    let results = Folder::open(&out).unwrap();
+    let mut reader = results.reader().unwrap();
+    for run in 0..2 {
+        for flow in reader.series(run).unwrap().iter().filter(|one| !one.phase.is_empty()) {
+            let there: Vec<f64> = flow
+                .t_s
+                .iter()
+                .zip(&flow.phase)
+                .filter(|(_, phase)| !phase.is_empty())
+                .map(|(t, _)| *t)
+                .collect();
+            let cwnd = flow.column("cwnd_pkts").unwrap();
+            assert_eq!(cwnd.iter().flatten().count(), there.len(), "{run} {}", flow.name);
+            // The last of what was sent has been acknowledged within two round trips of a full queue.
+            let last = if flow.name == "stays" { 8.0..=8.0 } else { 5.0..=5.4 };
+            assert!((there[0] - 2.1).abs() < 1e-9, "{run} {}: {there:?}", flow.name);
+            assert!(last.contains(&there[there.len() - 1]), "{run} {}: {there:?}", flow.name);
+            let first = flow.phase.iter().find(|phase| !phase.is_empty()).unwrap();
+            let begins = if flow.name == "stays" { "STARTUP" } else { "slow_start" };
+            assert_eq!(first.to_lowercase(), begins.to_lowercase(), "{run}");
+        }
+    }
+}
+
+/// A change that comes, and two that don't.
+#[test]
+fn a_run_says_which_changes_did_not_come() {
+    let text = r#"
+schema = 1
+title = "changes"
+
+[scenario]
+duration = "4s"
+path = { rate = "10Mbps", rtt = "20ms", queue = "pfifo limit 50" }
+flow = [{ name = "s", app = "bulk", cca = "bbr" }]
+
+[[scenario.change]]
+name = "comes"
+when = "s enters DRAIN"
+queue = "queue"
+rate = "5mbit"
+
+[[scenario.change]]
+name = "late"
+when = "s enters DRAIN"
+after = "5s"
+queue = "queue"
+rate = "1mbit"
+loss = "1%"
+
+[[scenario.change]]
+name = "rare"
+when = "s enters PROBE_BW:0.75"
+occurrence = 1000
+flow = "s"
+stop = true
+"#;
+    let study = Study::parse("changes.toml", text, Path::new(""), &Overrides::default()).unwrap();
+    let note = "change 'late' never comes: its 'after' is 5s of 4s";
+    assert_eq!(study.notices(), [(note, 1)]);
+    let scratch = tempfile::tempdir().unwrap();
+    let out = scratch.path().join("out");
+    runner::run(&study, &runner::Options::new(&out), &|_| {}).unwrap();
+    let results = Folder::open(&out).unwrap();
+    let row = results.table.run(0).iter().next().expect("the run's own row");
+    let said: Vec<&str> = row.end_state.lines().collect();
+    assert_eq!(
+        said,
+        [
+            "a change did not come: it waits for 's enters DRAIN' and 5s more",
+            "a change did not come: it waits for 's enters PROBE_BW:0.75' for the 1000th time",
+        ]
+    );
+}

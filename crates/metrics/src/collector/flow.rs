@@ -197,6 +197,9 @@ impl FlowState {
             }
             Body::Echo { number, .. } => self.pings.on_dropped(*number),
             Body::Opaque { .. } if packet.direction == Direction::Reverse => return,
+            Body::Opaque { number, .. } if self.has_datagrams => {
+                self.datagrams.on_dropped(*number);
+            }
             Body::Segment(_) | Body::Opaque { .. } => {}
             Body::Ack(_) | Body::Handshake { .. } => return,
         }
@@ -211,12 +214,23 @@ impl FlowState {
         self.responsiveness = Some((*result, now.since(Time::ZERO)));
     }
 
-    pub(super) fn on_sample(&mut self, now: Time, sample: &FlowSample) {
+    /// Every packet of the flow that is lost will be told of.
+    pub(super) fn expect_all_drops(&mut self) {
+        self.datagrams.is_told = true;
+        self.pings.is_told = true;
+    }
+
+    /// False before the flow's first packet: it has no state yet.
+    pub(super) fn on_sample(&mut self, now: Time, sample: &FlowSample) -> bool {
         self.last = Some(*sample);
-        self.phases.on_sample(sample.phase);
+        let has_sent = self.first_request.is_some() || self.total.sent_packets > 0;
+        if !has_sent && sample.srtt.is_zero() {
+            return false;
+        }
+        self.phases.on_sample(now, sample.phase);
         // Without a round-trip time the connection has not begun yet.
         if now < self.warmup || sample.srtt.is_zero() {
-            return;
+            return true;
         }
         self.srtt.record(sample.srtt.as_nanos());
         self.cwnd.record(u64::from(sample.cwnd));
@@ -228,6 +242,7 @@ impl FlowState {
         self.not_sent.1 += 1;
         let first = self.acked.map_or((now, sample.bytes_acked), |[first, _]| first);
         self.acked = Some([first, (now, sample.bytes_acked)]);
+        true
     }
 
     /// Distributions count from here on.
@@ -476,6 +491,11 @@ struct Gaps {
     warm_arrived: u64,
     /// Numbers from `end` on that were dropped, in runs, the least first. Nothing that arrives tells of them.
     dropped: VecDeque<Range<u64>>,
+    /// Each number that is lost is told of: what has been overtaken and not dropped may still be under way.
+    is_told: bool,
+    /// How many numbers were dropped, in all and of those sent after the warm-up.
+    all_dropped: u64,
+    warm_dropped: u64,
 }
 
 impl Gaps {
@@ -502,6 +522,8 @@ impl Gaps {
     #[inline]
     fn on_dropped(&mut self, number: u32) {
         let number = u64::from(number);
+        self.all_dropped += 1;
+        self.warm_dropped += u64::from(number >= self.warm_from);
         match self.dropped.back_mut() {
             Some(last) if last.end == number => last.end += 1,
             _ if number < self.end => {}
@@ -522,26 +544,30 @@ impl Gaps {
     fn end_warmup(&mut self) {
         self.warm_from = self.sent;
         self.warm_arrived = 0;
+        self.warm_dropped = 0;
     }
 
     fn whole(&self) -> Numbered {
-        self.numbered(0, self.arrived)
+        self.numbered(0, self.arrived, self.all_dropped)
     }
 
     fn after_warmup(&self) -> Numbered {
-        self.numbered(self.warm_from, self.warm_arrived)
+        self.numbered(self.warm_from, self.warm_arrived, self.warm_dropped)
     }
 
     /// Of the numbers from `from` on. If none arrived, all are lost: nothing came that would tell what is under way.
-    fn numbered(&self, from: u64, arrived: u64) -> Numbered {
+    fn numbered(&self, from: u64, arrived: u64, dropped: u64) -> Numbered {
         let sent = self.sent - from;
         let lost = match arrived {
             0 => sent,
             _ => {
                 let runs = self.dropped.iter();
-                let dropped: u64 =
-                    runs.map(|run| run.end.saturating_sub(run.start.max(from))).sum();
-                self.end.saturating_sub(from).saturating_sub(arrived) + dropped
+                let beyond: u64 = runs.map(|run| run.end.saturating_sub(run.start.max(from))).sum();
+                let missing = self.end.saturating_sub(from).saturating_sub(arrived);
+                match self.is_told {
+                    true => missing.min(dropped.saturating_sub(beyond)) + beyond,
+                    false => missing + beyond,
+                }
             }
         };
         Numbered { sent, arrived, lost }
@@ -563,8 +589,9 @@ mod tests {
             fates in prop::collection::vec((any::<bool>(), 0u32..40), 1..200),
             warm_from in 0u32..100,
             end in 1u32..250,
+            is_told in any::<bool>(),
         ) {
-            let mut gaps = Gaps::default();
+            let mut gaps = Gaps { is_told, ..Gaps::default() };
             let (mut arrived, mut dropped) = (BTreeSet::new(), BTreeSet::new());
             for now in 0..end {
                 if now == warm_from {
@@ -589,7 +616,8 @@ mod tests {
             for (from, numbered) in [(0, gaps.whole()), (gaps.warm_from as u32, gaps.after_warmup())] {
                 let last = arrived.last().map_or(0, |last| last + 1);
                 let is_lost = |number: &u32| {
-                    !arrived.contains(number) && (*number < last || dropped.contains(number))
+                    let is_overtaken = !is_told && *number < last;
+                    !arrived.contains(number) && (is_overtaken || dropped.contains(number))
                 };
                 let expected = match arrived.range(from..).count() {
                     0 => sent.saturating_sub(from) as usize,

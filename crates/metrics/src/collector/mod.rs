@@ -135,6 +135,13 @@ impl Collector {
         }
     }
 
+    /// Every packet that is lost comes as [`Event::Dropped`], so one that was overtaken and has not arrived at the
+    /// end may still be under way. Without it, it counts as lost.
+    pub fn expecting_all_drops(mut self) -> Self {
+        self.flows.iter_mut().for_each(FlowState::expect_all_drops);
+        self
+    }
+
     /// [`Series::rows_in_piece`] rows of the time series, if as many are complete: then they are no longer
     /// kept, and [`RunMetrics::series`] has only what was not taken. Everything else is as if they had stayed.
     /// To be asked after a sample was recorded.
@@ -291,8 +298,9 @@ impl Observer for Collector {
                     Event::RateControl(control) => flow.media.on_rate_control(control),
                     Event::Responsiveness(result) => flow.on_responsiveness(now, result),
                     Event::FlowSample(sample) => {
-                        flow.on_sample(now, sample);
-                        self.rows.set_flow(id as usize, sample);
+                        if flow.on_sample(now, sample) {
+                            self.rows.set_flow(id as usize, sample);
+                        }
                     }
                     Event::Enqueued { .. }
                     | Event::Dequeued { .. }

@@ -11,6 +11,8 @@ pub(super) struct Phases {
     /// `None` until a phase is known.
     current: Option<&'static str>,
     since: Time,
+    /// The last time at which a sample had a phase.
+    seen: Option<Time>,
     is_started: bool,
     times: Vec<PhaseTime>,
 }
@@ -31,12 +33,14 @@ impl Phases {
         self.at(to).entries += 1;
         self.current = Some(to);
         self.since = now;
+        self.seen = self.seen.map(|_| now);
     }
 
     /// A sample shows the phase of a controller that may never change it.
-    pub(super) fn on_sample(&mut self, phase: &'static str) {
-        if self.current.is_none() && !phase.is_empty() {
-            self.current = Some(phase);
+    pub(super) fn on_sample(&mut self, now: Time, phase: &'static str) {
+        if !phase.is_empty() {
+            self.current = self.current.or(Some(phase));
+            self.seen = Some(now);
         }
     }
 
@@ -45,8 +49,10 @@ impl Phases {
         self.since = self.since.max(warmup);
     }
 
+    /// A flow that ended has had its last sample then, and its last phase ends with it.
     pub(super) fn finish(mut self, end: Time) -> Vec<PhaseTime> {
         if let Some(current) = self.current {
+            let end = self.seen.map_or(end, |seen| seen.min(end));
             let spent = end.since(self.since);
             self.at(current).time += spent;
         }

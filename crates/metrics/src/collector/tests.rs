@@ -483,6 +483,7 @@ fn phases_share_the_time_after_the_warm_up() {
     collector.record(at(3000), A, &Event::Phase { from: "Drain", to: "ProbeBW" });
     collector.record(at(9000), A, &Event::Phase { from: "ProbeBW", to: "ProbeRTT" });
     let sample = FlowSample { phase: "Cubic", ..FlowSample::default() };
+    collector.record(at(4900), B, &Event::Sent { packet: &segment(1, 0, false, at(4900)) });
     collector.record(at(5000), B, &Event::FlowSample(&sample));
     let run = collector.finish(at(10_000));
     let flow = &run.flows[0];
@@ -536,6 +537,59 @@ fn samples_of_the_sender_are_summed_up_and_fill_the_row_they_end() {
     assert!(series.flows[0].cwnd_pkts[row + 2].is_nan());
     assert!(series.flows[0].ssthresh_pkts[row].is_nan());
     assert_eq!(series.phases[series.flows[0].phase[row] as usize], "Cubic");
+}
+
+/// A sender that is there from 4 to 7 s, of which the last sample is taken at 7.1 s; before, it has a state that
+/// nobody can see.
+#[test]
+fn a_flow_has_no_state_and_no_phase_before_its_first_packet_and_after_its_last_sample() {
+    let mut collector = tcp();
+    for step in 0..=71 {
+        let sample = flow_sample(20, if step > 40 { 30 } else { 0 }, 0);
+        collector.record(at(step * 100), A, &Event::FlowSample(&sample));
+        if step == 40 {
+            let packet = segment(0, 0, false, at(4050));
+            collector.record(at(4050), A, &Event::Sent { packet: &packet });
+        }
+    }
+    let run = collector.finish(at(10_000));
+    let series = &run.series;
+    let there: Vec<f64> = series
+        .t_s
+        .iter()
+        .zip(&series.flows[0].phase)
+        .filter(|(_, phase)| !phase.is_nan())
+        .map(|(t, _)| *t)
+        .collect();
+    assert_eq!((there.first(), there.last(), there.len()), (Some(&4.1), Some(&7.1), 31));
+    assert!(series.flows[0].cwnd_pkts[20].is_nan() && series.flows[0].cwnd_pkts[80].is_nan());
+    let phases: Vec<u64> =
+        run.flows[0].phases.iter().map(|phase| phase.time.as_nanos() / 1_000_000).collect();
+    assert_eq!(phases, [3050]);
+}
+
+/// Two flows that compete only from 6 to 8 s, unevenly.
+#[test]
+fn fairness_in_a_second_is_among_the_flows_that_are_there() {
+    let run = |b_begins: u64| {
+        let mut collector = tcp();
+        for step in 1..=100 {
+            for (who, bytes, from, to) in [(A, 30_000, 0, 80), (B, 10_000, b_begins, 100)] {
+                if (from..to).contains(&(step - 1)) {
+                    collector.record(at(step * 100 - 50), who, &Event::Delivered { bytes });
+                    let sample = flow_sample(20, 30, 0);
+                    collector.record(at(step * 100), who, &Event::FlowSample(&sample));
+                }
+            }
+        }
+        collector.finish(at(10_000))
+    };
+    let values = |run: &RunMetrics| ["jain_1s_p50", "jain_1s_min"].map(|name| run.value(name));
+    let together = run(60);
+    assert_eq!(together.totals.jain_1s.len(), 2);
+    assert_eq!(values(&together), [Some(0.8); 2]);
+    // They never compete.
+    assert_eq!(values(&run(80)), [None; 2]);
 }
 
 fn queue_sample(packets: u32, mbps: u64) -> QueueSample {

@@ -3,6 +3,7 @@
 use sojourn_core::{FlowId, Observer, Time, is_phase};
 use sojourn_scenario::{Change, Flow, What};
 
+use super::way::stop_of;
 use super::{Engine, RECEIVER, SENDER};
 use crate::agenda::Place;
 use crate::ends::Ends;
@@ -15,11 +16,16 @@ pub(super) struct Pending<'a> {
     entries: u32,
     /// When it comes: never, until that is known.
     due: Time,
+    has_come: bool,
 }
 
 impl<'a> Pending<'a> {
     pub(super) fn new(change: &'a Change) -> Self {
-        Self { change, is_in: false, entries: 0, due: Time::NEVER }
+        Self { change, is_in: false, entries: 0, due: Time::NEVER, has_come: false }
+    }
+
+    pub(super) fn has_come(&self) -> bool {
+        self.has_come
     }
 }
 
@@ -64,6 +70,7 @@ impl<O: Observer> Engine<'_, O> {
         for index in 0..self.pending.len() {
             if self.pending[index].due <= self.now {
                 self.pending[index].due = Time::NEVER;
+                self.pending[index].has_come = true;
                 self.change(&self.pending[index].change.what);
             }
         }
@@ -90,7 +97,9 @@ impl<O: Observer> Engine<'_, O> {
             }
             What::Start(flow) => self.start(*flow),
             What::Stop(flow) => {
-                if let Some(sender) = self.flows[flow.index()].ends.sender_mut() {
+                let state = &mut self.flows[flow.index()];
+                state.stop = state.stop.min(now);
+                if let Some(sender) = state.ends.sender_mut() {
                     sender.stop(now);
                 }
                 self.wake_soon(*flow);
@@ -124,7 +133,10 @@ impl<O: Observer> Engine<'_, O> {
         let config = Flow { start, ..config.clone() };
         let is_watched = self.scenario.is_watched(flow);
         let end = Time::ZERO + self.scenario.duration;
-        self.flows[flow.index()].ends = Ends::new(&config, flow, self.address, end, is_watched);
+        let state = &mut self.flows[flow.index()];
+        state.ends = Ends::new(&config, flow, self.address, end, is_watched);
+        state.stop = stop_of(&config);
+        state.is_over = false;
         self.wake_soon(flow);
     }
 

@@ -37,7 +37,7 @@ use sojourn_wire::{Carrier, Wire};
 use self::change::Pending;
 use self::late::Late;
 pub use self::violation::Violation;
-use self::way::{FlowState, Way, exit_of};
+use self::way::{FlowState, Way, exit_of, stop_of};
 use crate::agenda::{Agenda, Place};
 use crate::ends::Ends;
 
@@ -88,6 +88,8 @@ pub struct Outcome {
     pub links: Vec<QueueSample>,
     pub queue_details: Vec<Vec<(&'static str, u64)>>,
     pub wakes: u64,
+    /// The positions of the scenario's changes that have not come.
+    pub missed: Vec<usize>,
 }
 
 /// More wakes than this at one moment mean that two machines call each other for ever.
@@ -177,6 +179,8 @@ impl<'a, O: Observer> Engine<'a, O> {
                 },
                 forward: Way::new(&flow.forward, flow.forward_delay),
                 reverse: Way::new(&flow.reverse, flow.reverse_delay),
+                stop: stop_of(flow),
+                is_over: false,
             })
             .collect();
         let mut links: Vec<Wire<Packet>> = scenario
@@ -457,6 +461,7 @@ impl<'a, O: Observer> Engine<'a, O> {
                 .chain(others.iter().map(details))
                 .collect(),
             wakes: self.wakes,
+            missed: (0..self.pending.len()).filter(|at| !self.pending[*at].has_come()).collect(),
         }
     }
 }

@@ -47,13 +47,16 @@ impl<O: Observer> Engine<'_, O> {
         self.check()
     }
 
-    /// Reports the state of every sender and queue.
+    /// Reports the state of every sender and queue. Of a flow that is over the last one has been reported.
     pub(super) fn sample(&mut self) {
         let now = self.now;
-        for (index, flow) in self.flows.iter().enumerate() {
-            if let Some(sample) = flow.ends.sample(now) {
+        for (index, flow) in self.flows.iter_mut().enumerate() {
+            if !flow.is_over
+                && let Some(sample) = flow.ends.sample(now)
+            {
                 let who = Who::Flow(FlowId(index as u32));
                 self.observer.record(now, who, &Event::FlowSample(&sample));
+                flow.is_over = flow.ends.is_over(now, flow.stop, &sample);
             }
         }
         for (index, link) in self.links.iter().enumerate() {

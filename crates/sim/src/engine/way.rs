@@ -2,8 +2,9 @@
 
 use alloc::vec::Vec;
 
-use sojourn_core::{Direction, Packet, PortId, Queued, Span};
+use sojourn_core::{Direction, Packet, PortId, Queued, Span, Time};
 use sojourn_link::{DelayLine, ReorderConfig};
+use sojourn_scenario::Flow;
 use sojourn_wire::{Exit, Link as LinkConfig};
 
 use crate::ends::Ends;
@@ -12,6 +13,15 @@ pub(super) struct FlowState {
     pub(super) ends: Ends,
     pub(super) forward: Way,
     pub(super) reverse: Way,
+    /// Its application offers nothing from then on.
+    pub(super) stop: Time,
+    /// See [`Ends::is_over`]; known when a row ends.
+    pub(super) is_over: bool,
+}
+
+/// When the application of a flow stops by itself.
+pub(super) fn stop_of(flow: &Flow) -> Time {
+    flow.stop.map_or(Time::NEVER, |stop| Time::ZERO + stop)
 }
 
 impl FlowState {

@@ -95,7 +95,8 @@ pub struct Measured {
     /// Somebody asked the run to stop, so it ended before its time. Only of engines that run alone and hand
     /// on nothing in pieces.
     pub is_stopped: bool,
-    /// What went wrong when the run was over, so that its measurements stand.
+    /// What went wrong without making measurements worthless: when the run was over, or a change that did not
+    /// come.
     pub troubles: Vec<String>,
 }
 

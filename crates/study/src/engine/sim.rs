@@ -2,7 +2,7 @@
 
 use sojourn_core::{Event, Observer, StreamAddress, Time, Who};
 use sojourn_metrics::{Collector, Series};
-use sojourn_scenario::Checked;
+use sojourn_scenario::{Checked, Scenario};
 
 use super::{Engine, Measured, end_states, told};
 use crate::shape::shape;
@@ -39,13 +39,27 @@ fn simulate(
     address: StreamAddress,
     pieces: Option<&mut dyn FnMut(Series)>,
 ) -> Result<Measured, String> {
-    let mut observer = HandsOn { collector: Collector::new(shape(scenario)), pieces };
+    let collector = Collector::new(shape(scenario)).expecting_all_drops();
+    let mut observer = HandsOn { collector, pieces };
     let outcome = sojourn_sim::run(scenario, address, &mut observer)
         .map_err(|violation| told(scenario, &violation))?;
     let metrics = observer.collector.finish(outcome.end);
     let links = outcome.links.iter().zip(outcome.queue_details.iter().map(Vec::as_slice));
     let end_states = end_states(scenario, &metrics, &outcome.flows, links);
-    Ok(Measured { metrics, end_states, is_stopped: false, troubles: Vec::new() })
+    let troubles = missed(scenario, &outcome.missed);
+    Ok(Measured { metrics, end_states, is_stopped: false, troubles })
+}
+
+/// A sentence for each moment that never came although changes wait for it.
+fn missed(scenario: &Scenario, missed: &[usize]) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for when in missed.iter().map(|at| &scenario.changes[*at].when) {
+        let sentence = format!("a change did not come: it waits for {}", scenario.moment(when));
+        if !sentences.contains(&sentence) {
+            sentences.push(sentence);
+        }
+    }
+    sentences
 }
 
 /// A collector whose rows are handed on when there are enough of them, if somebody takes them.
