@@ -574,12 +574,15 @@ fn fairness_in_a_second_is_among_the_flows_that_are_there() {
     let run = |b_begins: u64| {
         let mut collector = tcp();
         for step in 1..=100 {
-            for (who, bytes, from, to) in [(A, 30_000, 0, 80), (B, 10_000, b_begins, 100)] {
-                if (from..to).contains(&(step - 1)) {
-                    collector.record(at(step * 100 - 50), who, &Event::Delivered { bytes });
-                    let sample = flow_sample(20, 30, 0);
-                    collector.record(at(step * 100), who, &Event::FlowSample(&sample));
-                }
+            let flows = [(A, 30_000, 0..80), (B, 10_000, b_begins..100)];
+            let there = || flows.iter().filter(|(.., steps)| steps.contains(&(step - 1)));
+            for (who, bytes, _) in there() {
+                let event = Event::Delivered { bytes: *bytes };
+                collector.record(at(step * 100 - 50), *who, &event);
+            }
+            for (who, ..) in there() {
+                let sample = flow_sample(20, 30, 0);
+                collector.record(at(step * 100), *who, &Event::FlowSample(&sample));
             }
         }
         collector.finish(at(10_000))
