@@ -60,7 +60,7 @@ fn every_bbr_shows_its_round_trip_aggregation_bound_and_rounds() {
     }
 }
 
-/// Flows that begin at 2 s, as packets and as fluid; one is there until its transfer of 3 s or its stop at 5 s.
+/// Flows that begin between two steps, as packets and as fluid; one is there until its transfer of 3 s or its stop at 5 s.
 const LATE: &str = r#"
 schema = 1
 title = "late"
@@ -69,8 +69,8 @@ title = "late"
 duration = "8s"
 path = { rate = "10Mbps", rtt = "20ms", queue = "pfifo limit 50" }
 flow = [
-    { name = "stays", app = "bulk", cca = "bbr", start = "2s" },
-    { name = "stops", app = "bulk", cca = "cubic", start = "2s", stop = "5s" },
+    { name = "stays", app = "bulk", cca = "bbr", start = "2050ms" },
+    { name = "stops", app = "bulk", cca = "cubic", start = "2050ms", stop = "5s" },
 ]
 
 [factors]
