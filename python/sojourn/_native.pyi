@@ -1,6 +1,6 @@
 """What the extension module has. `sojourn` passes on what is meant for users."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, TypedDict, final
 
@@ -67,6 +67,10 @@ class Table:
     def to_dict(self) -> dict[str, list[Any]]:
         """All columns as lists, by name."""
     def __len__(self) -> int: ...
+    def __contains__(self, name: str, /) -> bool:
+        """Whether there is a column of this name."""
+    def __iter__(self) -> Iterator[str]:
+        """The names of the columns, as those of a dict."""
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
 

@@ -97,7 +97,7 @@ def test_every_library_reads_the_same(results: sj.Results) -> None:
     assert duckdb.sql("SELECT avg(goodput_mbps) FROM runs").fetchall()[0][0] == pytest.approx(mean)
     assert np.mean([x for x in runs["goodput_mbps"] if x is not None]) == pytest.approx(mean)
     assert runs.to_dict()["seed"] == pa.table(runs)["seed"].to_pylist()
-    assert pa.schema(runs).names == runs.columns
+    assert pa.schema(runs).names == runs.columns == list(runs) and "seed" in runs and "sed" not in runs
     with pytest.raises(sj.Error, match="column 'name' holds texts"):
         runs.numbers("name")
 
@@ -110,6 +110,7 @@ def test_a_table_outlives_its_folder(study: sj.Study, tmp_path: Path) -> None:
 def test_claims_are_a_table_and_verdicts(results: sj.Results) -> None:
     assert [(claim.id, claim.verdict) for claim in results.verdicts] == [("used", "holds"), ("slow", "fails")]
     claims = pl.DataFrame(results.claims)
+    assert str(claims["scenario"].dtype) == str(claims["seeds"].dtype) == "UInt32"
     assert claims["where"].to_list()[:2] == ["path.queue = pfifo limit 50", "path.queue = fq_codel"]
     stored = json.loads((results.folder / "claims.json").read_text())["claims"]
     assert claims["value"].to_list() == [c["value"]["mean"] for one in stored for c in one["checks"]]

@@ -33,16 +33,28 @@ enum Column {
 /// A value of a row.
 pub(crate) enum Cell<'a> {
     Count(u64),
+    /// Of a table whose counts may be missing.
+    CountIfAny(Option<u32>),
     Text(Option<&'a str>),
     Number(Option<f64>),
 }
 
 impl Builder {
+    /// Counts are there in every row.
     pub(crate) fn new(columns: impl IntoIterator<Item = (String, DataType)>) -> Self {
-        let fields = columns.into_iter().map(|(name, kind)| {
-            let is_count = matches!(kind, DataType::UInt32 | DataType::UInt64);
-            Field::new(name, kind, !is_count)
-        });
+        let is_count = |kind: &DataType| matches!(kind, DataType::UInt32 | DataType::UInt64);
+        Self::of_fields(columns.into_iter().map(|(name, kind)| {
+            let may_lack = !is_count(&kind);
+            Field::new(name, kind, may_lack)
+        }))
+    }
+
+    /// Counts may be missing, too.
+    fn with_gaps(columns: impl IntoIterator<Item = (String, DataType)>) -> Self {
+        Self::of_fields(columns.into_iter().map(|(name, kind)| Field::new(name, kind, true)))
+    }
+
+    fn of_fields(fields: impl Iterator<Item = Field>) -> Self {
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let columns = schema.fields().iter().map(|field| Column::new(field.data_type())).collect();
         Self { schema, columns, rows: 0, batches: Vec::new() }
@@ -93,6 +105,7 @@ impl Column {
     fn push(&mut self, cell: Cell<'_>) {
         match (self, cell) {
             (Self::Count32(column), Cell::Count(count)) => column.append_value(count as u32),
+            (Self::Count32(column), Cell::CountIfAny(count)) => column.append_option(count),
             (Self::Count64(column), Cell::Count(count)) => column.append_value(count),
             (Self::Text(column), Cell::Text(text)) => column.append_option(text),
             (Self::Single(column), Cell::Number(number)) => {
@@ -265,10 +278,9 @@ impl DelaysTable {
 
 /// A row for each check of a claim; a claim without checks has one row.
 pub(crate) fn claims(report: &ClaimReport) -> Table {
-    use DataType::{Float64, Utf8View};
-    // A claim that was not checked has none, so these are no counts.
-    const OPTIONAL: DataType = DataType::Float64;
-    let mut builder = Builder::new(named(&[
+    use DataType::{Float64, UInt32, Utf8View};
+    // A claim that was not checked has no scenario and no seeds.
+    let mut builder = Builder::with_gaps(named(&[
         ("claim", Utf8View),
         ("verdict", Utf8View),
         ("text", Utf8View),
@@ -276,12 +288,12 @@ pub(crate) fn claims(report: &ClaimReport) -> Table {
         ("note", Utf8View),
         ("reason", Utf8View),
         ("expression", Utf8View),
-        ("scenario", OPTIONAL),
+        ("scenario", UInt32),
         ("where", Utf8View),
         ("check", Utf8View),
         ("value", Float64),
         ("value_half_width", Float64),
-        ("seeds", OPTIONAL),
+        ("seeds", UInt32),
         ("unit", Utf8View),
         ("bound", Float64),
         ("bound_half_width", Float64),
@@ -318,12 +330,12 @@ fn of_check<'a>(check: Option<&'a Check>, reason: Option<&'a str>) -> [Cell<'a>;
     [
         Cell::Text(reason),
         text(|check| &check.expression),
-        number(|check| Some(f64::from(check.scenario))),
+        Cell::CountIfAny(check.map(|check| check.scenario)),
         text(|check| &check.label),
         text(|check| check.verdict.name()),
         number(|check| Some(check.value.as_ref()?.mean)),
         number(|check| check.value.as_ref()?.half_width),
-        number(|check| Some(f64::from(check.value.as_ref()?.seeds))),
+        Cell::CountIfAny(check.and_then(|check| Some(check.value.as_ref()?.seeds))),
         Cell::Text(unit),
         number(|check| Some(check.bound.as_ref()?.mean)),
         number(|check| check.bound.as_ref()?.half_width),

@@ -9,7 +9,7 @@ use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyString};
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyIterator, PyList, PyString};
 use sojourn_core::SpecError;
 
 use crate::errors;
@@ -89,6 +89,16 @@ impl Table {
 
     fn __len__(&self) -> usize {
         self.rows()
+    }
+
+    /// Whether there is a column of this name.
+    fn __contains__(&self, name: &str) -> bool {
+        self.schema.column_with_name(name).is_some()
+    }
+
+    /// The names of the columns, as those of a dict.
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        PyList::new(py, self.columns())?.try_iter()
     }
 
     fn __repr__(&self) -> String {

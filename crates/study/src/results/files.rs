@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 pub(crate) const STUDY: &str = "study.toml";
 pub(crate) const PLAN: &str = "plan.json";
@@ -73,7 +74,7 @@ pub(super) fn names(folder: &Path) -> Result<Vec<String>, ResultsError> {
 }
 
 /// Writes `path` so that a kill leaves the old file or the new one, never a part. Shards may share
-/// a folder, so each has temporary names of its own, by its `label`. `is_same` says whether a file has what
+/// a folder, so each has temporary names of its own, by its `label`, and threads of a process write one after the other. `is_same` says whether a file has what
 /// `content` writes.
 pub(crate) fn write_whole(
     path: &Path,
@@ -81,6 +82,8 @@ pub(crate) fn write_whole(
     is_same: &dyn Fn(&Path) -> bool,
     content: &dyn Fn(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let is_there = || is_same(path);
     if is_there() {
         return Ok(());
