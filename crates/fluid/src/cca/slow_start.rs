@@ -71,13 +71,11 @@ impl Window {
         self.cwnd = libm::sqrt(self.cwnd * self.cwnd + 2.0 * rate * self.packet * acked);
     }
 
+    /// As the packets' controllers name theirs.
     pub(crate) fn phase(&self) -> &'static str {
-        if self.is_recovering() {
-            "Recovery"
-        } else if self.is_slow_start() {
-            "SlowStart"
-        } else {
-            "CongestionAvoidance"
+        match self.is_slow_start() && !self.is_recovering() {
+            true => "slow_start",
+            false => "avoidance",
         }
     }
 }
