@@ -120,6 +120,7 @@ impl Connection {
                 }),
                 sack_count: tcp.sack_count,
                 dsack: false,
+                fin: false,
                 ecn: tcp.ecn,
                 ce_bytes: None,
                 kind: AckKind::Ack,
