@@ -255,8 +255,6 @@ pub struct AckBody {
     pub sack_count: u8,
     /// The first block reports a duplicate (RFC 2883).
     pub dsack: bool,
-    /// Its end sends no more data (FIN).
-    pub fin: bool,
     /// ECE, or the counter of marks.
     pub ecn: TcpEcn,
     /// The byte counter of the AccECN option, if there is one.
@@ -264,13 +262,15 @@ pub struct AckBody {
     pub kind: AckKind,
 }
 
-/// A byte with a single legal value. The compiler uses the other values to tell the kinds of [`Body`]
+/// A byte with few legal values. The compiler uses the other values to tell the kinds of [`Body`]
 /// apart, so that a body is no longer than an [`AckBody`] and one comparison tells its kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum AckKind {
     #[default]
     Ack = 0,
+    /// Its end sends no more data (FIN).
+    Fin = 1,
 }
 
 /// Ethernet header, which Linux counts in a packet's length.
@@ -338,7 +338,7 @@ impl Queued for Packet {
 
     fn pure_ack(&self) -> Option<PureAck> {
         match &self.body {
-            Body::Ack(ack) if !ack.fin => Some(PureAck {
+            Body::Ack(ack) if ack.kind == AckKind::Ack => Some(PureAck {
                 ack: u64::from(ack.ack),
                 sack: ack.sack,
                 sack_count: ack.sack_count,

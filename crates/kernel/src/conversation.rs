@@ -45,7 +45,7 @@ pub(crate) struct Conversation {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Key {
     Segment(u64),
-    Ack(u32, u32, [SackBlock; MAX_SACK_BLOCKS], u8, bool),
+    Ack(u32, u32, [SackBlock; MAX_SACK_BLOCKS], u8, AckKind),
     Handshake,
     Echo(u32),
 }
@@ -53,7 +53,7 @@ enum Key {
 fn key(body: &Body) -> Option<Key> {
     Some(match body {
         Body::Segment(segment) => Key::Segment(segment.byte),
-        Body::Ack(ack) => Key::Ack(ack.ack, ack.window, ack.sack, ack.ecn.bits(), ack.fin),
+        Body::Ack(ack) => Key::Ack(ack.ack, ack.window, ack.sack, ack.ecn.bits(), ack.kind),
         Body::Handshake { .. } => Key::Handshake,
         Body::Echo { number, .. } => Key::Echo(*number),
         _ => return None,
@@ -236,10 +236,9 @@ impl Conversation {
             sack: [SackBlock::default(); MAX_SACK_BLOCKS],
             sack_count: 0,
             dsack: false,
-            fin,
             ecn,
             ce_bytes: None,
-            kind: AckKind::Ack,
+            kind: if fin { AckKind::Fin } else { AckKind::Ack },
         };
         // The end of the stream has a number too, and is no byte.
         let number =

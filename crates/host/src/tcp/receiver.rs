@@ -594,7 +594,6 @@ impl<R: Reads> Receiver<R> {
             sack,
             sack_count: count,
             dsack,
-            fin: false,
             ecn: marks.flags,
             ce_bytes: marks.bytes,
             kind: AckKind::Ack,

@@ -327,7 +327,6 @@ fn ack(next: u32, ace: u8, sent: u64) -> Packet {
             sack: [SackBlock::default(); 3],
             sack_count: 0,
             dsack: false,
-            fin: false,
             ecn: bits(ace),
             ce_bytes: None,
             kind: AckKind::Ack,

@@ -120,7 +120,6 @@ impl Connection {
                 }),
                 sack_count: tcp.sack_count,
                 dsack: false,
-                fin: false,
                 ecn: tcp.ecn,
                 ce_bytes: None,
                 kind: AckKind::Ack,

@@ -49,7 +49,6 @@ fn ack(at: u64, ack: u32, sack: &[(u32, u32)]) -> Packet {
         sack: blocks,
         sack_count: sack.len() as u8,
         dsack: false,
-        fin: false,
         ecn: TcpEcn::NONE,
         ce_bytes: None,
         kind: AckKind::Ack,
@@ -256,15 +255,15 @@ fn both_ends_of_a_connection_close_it_with_numbers_that_follow() {
         let arrived = Time::from_nanos(at + took);
         pcap.record(arrived, flow, &Event::Arrived { packet: &packet });
     };
-    let of_sender = |at: u64, number: u32, fin: bool| {
+    let of_sender = |at: u64, number: u32, kind: AckKind| {
         let one = ack(at, number, &[]);
         let Body::Ack(body) = one.body else { panic!("an acknowledgement") };
-        packet(0, Direction::Forward, at, 52, Body::Ack(AckBody { fin, ..body }))
+        packet(0, Direction::Forward, at, 52, Body::Ack(AckBody { kind, ..body }))
     };
-    let of_receiver = |at: u64, number: u32, fin: bool| {
+    let of_receiver = |at: u64, number: u32, kind: AckKind| {
         let mut one = ack(at, number, &[]);
         if let Body::Ack(body) = &mut one.body {
-            body.fin = fin;
+            body.kind = kind;
             body.echo = Time::from_nanos(7_000_000);
         }
         one
@@ -274,15 +273,15 @@ fn both_ends_of_a_connection_close_it_with_numbers_that_follow() {
     go(10, 5, packet(0, Direction::Forward, 10, 60, shake));
     go(20, 5, packet(0, Direction::Reverse, 20, 60, shake));
     // The end of the handshake, a segment, another that ends the stream, and that both were received.
-    go(30, 5, of_sender(30, 0, false));
+    go(30, 5, of_sender(30, 0, AckKind::Ack));
     go(31, 5, data(31, 0, 1, false));
     let mut last = data(32, 1, 1, false);
     if let Body::Segment(segment) = &mut last.body {
         segment.fin = true;
     }
     go(32, 5, last);
-    go(40, 5, of_receiver(40, 3, true));
-    go(50, 5, of_sender(50, 3, false));
+    go(40, 5, of_receiver(40, 3, AckKind::Fin));
+    go(50, 5, of_sender(50, 3, AckKind::Ack));
     let word = |bytes: &[u8], at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
     let file = pcap.finish().unwrap();
     let all = blocks(&file);
