@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use sojourn_file::Overrides;
-use sojourn_study::results::{Folder, Series};
+use sojourn_study::results::{Folder, Results, Series};
 use sojourn_study::{Study, runner};
+use tempfile::TempDir;
 
 /// A FIFO of half a bandwidth-delay product, so that probing finds losses.
 const STUDY: &str = r#"
@@ -23,17 +24,26 @@ app = "bulk"
 "flow.bulk.cca" = ["bbr", "bbr2", "bbr3", "bbr3-linux", "bbr-n+", "cubic"]
 "#;
 
+fn study(text: &str) -> Study {
+    Study::parse("study.toml", text, Path::new(""), &Overrides::default()).unwrap()
+}
+
+/// Runs all of it; the results are there as long as their folder.
+fn run_all(study: &Study) -> (TempDir, Results) {
+    let scratch = tempfile::tempdir().unwrap();
+    let out = scratch.path().join("out");
+    runner::run(study, &runner::Options::new(&out), &|_| {}).unwrap();
+    let results = Folder::open(&out).unwrap();
+    (scratch, results)
+}
+
 fn last(series: &Series, column: &str) -> Option<f64> {
     series.column(column)?.iter().rev().flatten().next().copied()
 }
 
 #[test]
 fn every_bbr_shows_its_round_trip_aggregation_bound_and_rounds() {
-    let study = Study::parse("models.toml", STUDY, Path::new(""), &Overrides::default()).unwrap();
-    let scratch = tempfile::tempdir().unwrap();
-    let out = scratch.path().join("out");
-    runner::run(&study, &runner::Options::new(&out), &|_| {}).unwrap();
-    let results = Folder::open(&out).unwrap();
+    let (_folder, results) = run_all(&study(STUDY));
     let mut reader = results.reader().unwrap();
     for (run, planned) in results.plan.runs.iter().enumerate() {
         let cca = &results.plan.scenarios[planned.scenario as usize].factors[0][..];
@@ -79,11 +89,7 @@ engine = ["sim", "fluid"]
 
 #[test]
 fn a_flow_has_a_state_while_it_is_there() {
-    let study = Study::parse("late.toml", LATE, Path::new(""), &Overrides::default()).unwrap();
-    let scratch = tempfile::tempdir().unwrap();
-    let out = scratch.path().join("out");
-    runner::run(&study, &runner::Options::new(&out), &|_| {}).unwrap();
-    let results = Folder::open(&out).unwrap();
+    let (_folder, results) = run_all(&study(LATE));
     let mut reader = results.reader().unwrap();
     for run in 0..2 {
         for flow in reader.series(run).unwrap().iter().filter(|one| !one.phase.is_empty()) {
@@ -140,13 +146,10 @@ occurrence = 1000
 flow = "s"
 stop = true
 "#;
-    let study = Study::parse("changes.toml", text, Path::new(""), &Overrides::default()).unwrap();
+    let study = study(text);
     let note = "change 'late' never comes: its 'after' is 5s of 4s";
     assert_eq!(study.notices(), [(note, 1)]);
-    let scratch = tempfile::tempdir().unwrap();
-    let out = scratch.path().join("out");
-    runner::run(&study, &runner::Options::new(&out), &|_| {}).unwrap();
-    let results = Folder::open(&out).unwrap();
+    let (_folder, results) = run_all(&study);
     let row = results.table.run(0).iter().next().expect("the run's own row");
     let said: Vec<&str> = row.end_state.lines().collect();
     assert_eq!(
