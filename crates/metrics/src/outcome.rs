@@ -283,16 +283,24 @@ difference!(Counts {
 pub struct Numbered {
     pub sent: u64,
     pub arrived: u64,
-    /// Sent before the last one that arrived, and did not arrive themselves; all that were sent
-    /// when none arrived.
+    /// Dropped, or sent before one that arrived where nobody tells of drops; all that were sent when none arrived.
     pub lost: u64,
+    /// Of those lost, the ones sent so shortly before the end that, had they not been lost, they could be under way.
+    pub undecided: u64,
 }
 
 impl Numbered {
     pub fn loss_share(&self) -> Option<f64> {
-        let known = self.arrived + self.lost;
-        (known > 0).then(|| self.lost as f64 / known as f64)
+        lost_share(self.arrived, self.lost, self.undecided)
     }
+}
+
+/// Losses as part of what has arrived or is lost. Those that are undecided are left out: what was sent beside them and is not lost has
+/// not arrived either.
+fn lost_share(arrived: u64, lost: u64, undecided: u64) -> Option<f64> {
+    let lost = lost.saturating_sub(undecided);
+    let known = arrived + lost;
+    (known > 0).then(|| lost as f64 / known as f64)
 }
 
 /// Frames of a datagram stream, after the warm-up.
@@ -301,6 +309,8 @@ pub struct FrameMetrics {
     /// All datagrams of the frame arrived.
     pub complete: u64,
     pub lost: u64,
+    /// As [`Numbered::undecided`].
+    pub undecided: u64,
     /// From the departure of a frame's first datagram to the arrival of the last one to come.
     pub delay: Distribution,
     /// Between the completions of two complete frames that follow each other.
@@ -312,6 +322,12 @@ pub struct FrameMetrics {
     pub freezes_w3c: qoe::Freezes,
     /// Sum of gaps over sum of their squares, per second; counts long gaps more.
     pub harmonic_fps: Option<f64>,
+}
+
+impl FrameMetrics {
+    pub fn loss_share(&self) -> Option<f64> {
+        lost_share(self.complete, self.lost, self.undecided)
+    }
 }
 
 /// A call's frames and packets.

@@ -269,9 +269,9 @@ const GROUPS: &[&[Metric]] = &[
             |flow| sample(flow, |last| last.timeouts_total as f64);
         "spurious", "", "Losses that the sender found out it had imagined; whole run",
             |flow| flow.last?.spurious_total.map(|total| total as f64);
-        "busy_ms", "ms", "Time with data outstanding or unsent; whole run",
+        "busy_ms", "ms", "Time with data outstanding or unsent, added up over connections; whole run",
             |flow| sample(flow, |last| last.busy.as_millis_f64());
-        "busy_share", "", "That time as part of the run",
+        "busy_share", "", "That time as part of the run; above 1 where connections are busy at once",
             |flow| sample(flow, |last| last.busy.as_secs_f64() / flow.run.as_secs_f64());
         "rwnd_limited_ms", "ms", "Time in which only the receive window held the sender back; whole run",
             |flow| sample(flow, |last| last.rwnd_limited.as_millis_f64());
@@ -352,11 +352,11 @@ const GROUPS: &[&[Metric]] = &[
             |flow| some_if(flow.pings.sent > 0, flow.pings_after_warmup.sent as f64);
         "ping_lost", "packets", "Of them, dropped, or left without a reply although a later one had one",
             |flow| some_if(flow.pings.sent > 0, flow.pings_after_warmup.lost as f64);
-        "ping_loss_share", "", "As part of those whose fate is known",
+        "ping_loss_share", "", "As part of those whose fate is known, of those asked longer before the end than the last reply took",
             |flow| flow.pings_after_warmup.loss_share();
         "lost_packets", "packets", "Datagrams that were dropped, or did not arrive although a later one did; whole run",
             |flow| some_if(flow.datagrams.sent > 0, flow.datagrams.lost as f64);
-        "loss_share", "", "Part of the datagrams sent after the warm-up that did not arrive",
+        "loss_share", "", "Part of the datagrams sent after the warm-up that were lost, of those sent longer before the end than the last arrival took",
             |flow| flow.datagrams_after_warmup.loss_share();
         "jitter_ms", "ms", "Smoothed jitter of datagrams at the end of the run (RFC 3550 section 6.4.1)",
             |flow| flow.jitter.map(|ns| ns * NS);
@@ -388,8 +388,8 @@ const GROUPS: &[&[Metric]] = &[
             |flow| some_if(has_frames(flow), flow.frames.complete as f64);
         "frame_delay_of", "", "The same and the lost ones; not those under way at the end",
             |flow| some_if(has_frames(flow), (flow.frames.complete + flow.frames.lost) as f64);
-        "frame_loss_share", "", "Part of the frames that were lost",
-            |flow| part(flow.frames.lost, flow.frames.lost + flow.frames.complete);
+        "frame_loss_share", "", "Part of the frames that were lost, of those sent longer before the end than the last one took",
+            |flow| flow.frames.loss_share();
     },
     quantiles!(
         Flow,
@@ -684,7 +684,7 @@ const GROUPS: &[&[Metric]] = &[
             |run| Some(run.totals.goodput_sum_mbps);
         "tcp_goodput_sum_mbps", "Mbit/s", "goodput_mbps of all TCP flows",
             |run| Some(run.totals.tcp_goodput_sum_mbps);
-        "jain", "", "Jain's index of goodput_mbps over the TCP flows, arrivals left out",
+        "jain", "", "Jain's index of goodput_mbps over the TCP flows that send one stream (not arrivals, pages and requests)",
             |run| run.totals.jain;
         "jain_1s_p50", "", "Median over the seconds after the warm-up of Jain's index in each, over the flows that are there",
             |run| stats::quantile(&run.totals.jain_1s, 0.5);
@@ -698,7 +698,7 @@ const GROUPS: &[&[Metric]] = &[
             |run| stats::quantile(&run.totals.tcp_goodput_step_mbps, 0.0);
         "tcp_goodput_step_p50_mbps", "Mbit/s", "Median of it",
             |run| stats::quantile(&run.totals.tcp_goodput_step_mbps, 0.5);
-        "min_max", "", "Least over largest goodput_mbps of the TCP flows, arrivals left out",
+        "min_max", "", "Least over largest goodput_mbps of the same flows",
             |run| run.totals.min_max;
         "retransmits_sum", "packets", "retransmits of all flows",
             |run| Some(run.totals.retransmits as f64);

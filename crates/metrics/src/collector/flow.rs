@@ -13,6 +13,7 @@ use super::digest::Digest;
 use super::frames::Frames;
 use super::media::Media;
 use super::phases::Phases;
+use super::recent::RecentLosses;
 use super::transfers::Transfers;
 use super::{FlowShape, mbps};
 use crate::delays::{Delays, Row};
@@ -187,18 +188,18 @@ impl FlowState {
         match &packet.body {
             Body::Datagram { frame, number, .. } => {
                 self.frames.on_dropped(*frame);
-                self.datagrams.on_dropped(*number);
+                self.datagrams.on_dropped(*number, packet.sent);
             }
             Body::Rtp(rtp) => {
                 if rtp.stream == RtpStream::Video {
                     self.frames.on_part_dropped(rtp.captured);
                 }
-                self.datagrams.on_dropped(rtp.number);
+                self.datagrams.on_dropped(rtp.number, packet.sent);
             }
-            Body::Echo { number, .. } => self.pings.on_dropped(*number),
+            Body::Echo { number, asked } => self.pings.on_dropped(*number, *asked),
             Body::Opaque { .. } if packet.direction == Direction::Reverse => return,
             Body::Opaque { number, .. } if self.has_datagrams => {
-                self.datagrams.on_dropped(*number);
+                self.datagrams.on_dropped(*number, packet.sent);
             }
             Body::Segment(_) | Body::Opaque { .. } => {}
             Body::Ack(_) | Body::Handshake { .. } => return,
@@ -218,6 +219,7 @@ impl FlowState {
     pub(super) fn expect_all_drops(&mut self) {
         self.datagrams.is_told = true;
         self.pings.is_told = true;
+        self.frames.is_told = true;
     }
 
     /// False before the flow's first packet: it has no state yet.
@@ -322,15 +324,15 @@ impl FlowState {
             not_sent_bytes: (self.not_sent.1 > 0)
                 .then(|| self.not_sent.0 as f64 / self.not_sent.1 as f64),
             ping: self.ping.distribution(),
-            pings: self.pings.whole(),
-            pings_after_warmup: self.pings.after_warmup(),
-            datagrams: self.datagrams.whole(),
-            datagrams_after_warmup: self.datagrams.after_warmup(),
+            pings: self.pings.whole(end),
+            pings_after_warmup: self.pings.after_warmup(end),
+            datagrams: self.datagrams.whole(end),
+            datagrams_after_warmup: self.datagrams.after_warmup(end),
             ipdv: self.ipdv.distribution(),
             jitter: self.jitter.value(),
             jitter_mean: (self.jitter_count > 0)
                 .then(|| self.jitter_sum / self.jitter_count as f64),
-            frames: self.frames.finish(),
+            frames: self.frames.finish(end),
             media: self.media.finish(),
             completion: self.completion.distribution(),
             transfers: self.transfers.finish(self.warmup, end),
@@ -412,8 +414,8 @@ impl FlowState {
                 self.on_datagram(now, packet.sent, rtp.number);
                 self.media.on_arrived(packet, rtp);
             }
-            Body::Echo { number, .. } if packet.direction == Direction::Reverse => {
-                self.pings.on_arrived(*number);
+            Body::Echo { number, asked } if packet.direction == Direction::Reverse => {
+                self.pings.on_arrived(*number, now.since(*asked));
             }
             Body::Handshake { .. } => {
                 if let Some((connection, direction, asked)) = self.first_request
@@ -444,8 +446,8 @@ impl FlowState {
     }
 
     fn on_datagram(&mut self, now: Time, sent: Time, number: u32) {
-        self.datagrams.on_arrived(number);
         let transit = now.since(sent);
+        self.datagrams.on_arrived(number, transit);
         if let Some((last, last_transit)) = self.last_datagram
             && number == last.wrapping_add(1)
         {
@@ -496,11 +498,13 @@ struct Gaps {
     /// How many numbers were dropped, in all and of those sent after the warm-up.
     all_dropped: u64,
     warm_dropped: u64,
+    recent: RecentLosses,
 }
 
 impl Gaps {
-    fn on_arrived(&mut self, number: u32) {
+    fn on_arrived(&mut self, number: u32, took: Span) {
         let number = u64::from(number);
+        self.recent.on_arrived(took);
         self.arrived += 1;
         self.end = self.end.max(number + 1);
         self.warm_arrived += u64::from(number >= self.warm_from);
@@ -520,8 +524,9 @@ impl Gaps {
     }
 
     #[inline]
-    fn on_dropped(&mut self, number: u32) {
+    fn on_dropped(&mut self, number: u32, left: Time) {
         let number = u64::from(number);
+        self.recent.on_lost(left);
         self.all_dropped += 1;
         self.warm_dropped += u64::from(number >= self.warm_from);
         match self.dropped.back_mut() {
@@ -547,30 +552,32 @@ impl Gaps {
         self.warm_dropped = 0;
     }
 
-    fn whole(&self) -> Numbered {
-        self.numbered(0, self.arrived, self.all_dropped)
+    fn whole(&self, end: Time) -> Numbered {
+        self.numbered(end, 0, self.arrived, self.all_dropped)
     }
 
-    fn after_warmup(&self) -> Numbered {
-        self.numbered(self.warm_from, self.warm_arrived, self.warm_dropped)
+    fn after_warmup(&self, end: Time) -> Numbered {
+        self.numbered(end, self.warm_from, self.warm_arrived, self.warm_dropped)
     }
 
     /// Of the numbers from `from` on. If none arrived, all are lost: nothing came that would tell what is under way.
-    fn numbered(&self, from: u64, arrived: u64, dropped: u64) -> Numbered {
+    fn numbered(&self, end: Time, from: u64, arrived: u64, dropped: u64) -> Numbered {
         let sent = self.sent - from;
-        let lost = match arrived {
-            0 => sent,
+        let (lost, undecided) = match arrived {
+            0 => (sent, 0),
             _ => {
                 let runs = self.dropped.iter();
                 let beyond: u64 = runs.map(|run| run.end.saturating_sub(run.start.max(from))).sum();
                 let missing = self.end.saturating_sub(from).saturating_sub(arrived);
-                match self.is_told {
-                    true => missing.min(dropped.saturating_sub(beyond)) + beyond,
-                    false => missing + beyond,
-                }
+                let overtaken = match self.is_told {
+                    true => missing.min(dropped.saturating_sub(beyond)),
+                    false => missing,
+                };
+                let lost = overtaken + beyond;
+                (lost, self.recent.undecided(end).min(lost))
             }
         };
-        Numbered { sent, arrived, lost }
+        Numbered { sent, arrived, lost, undecided }
     }
 }
 
@@ -601,11 +608,11 @@ mod tests {
                     gaps.sent += u64::from(number == now);
                     match number + way == now {
                         true if *is_dropped => {
-                            gaps.on_dropped(number);
+                            gaps.on_dropped(number, Time::ZERO);
                             dropped.insert(number);
                         }
                         true => {
-                            gaps.on_arrived(number);
+                            gaps.on_arrived(number, Span::ZERO);
                             arrived.insert(number);
                         }
                         false => {}
@@ -613,7 +620,7 @@ mod tests {
                 }
             }
             let sent = end.min(fates.len() as u32);
-            for (from, numbered) in [(0, gaps.whole()), (gaps.warm_from as u32, gaps.after_warmup())] {
+            for (from, numbered) in [(0, gaps.whole(Time::ZERO)), (gaps.warm_from as u32, gaps.after_warmup(Time::ZERO))] {
                 let last = arrived.last().map_or(0, |last| last + 1);
                 let is_lost = |number: &u32| {
                     let is_overtaken = !is_told && *number < last;

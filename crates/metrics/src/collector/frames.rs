@@ -10,12 +10,13 @@ use crate::histogram::Histogram;
 use crate::outcome::{FrameMetrics, STALL_THRESHOLDS_MS, Stall};
 use crate::qoe::{FreezeDetector, FreezeRule, Freezes};
 
+use super::recent::RecentLosses;
+
 /// The most frames that may be under way, so that an outage without reported drops does not take
 /// unbounded memory.
 const MAX_PENDING: usize = 1 << 16;
 
-/// An incomplete frame that is this far behind the newest complete one is given up. Paths that do
-/// not reorder never reach this.
+/// Where nobody tells of drops, an incomplete frame that is this far behind the newest complete one is given up.
 const REORDERING: u32 = 64;
 
 #[derive(Clone, Debug)]
@@ -25,6 +26,9 @@ pub(super) struct Frames {
     first: u32,
     complete: u64,
     lost: u64,
+    recent: RecentLosses,
+    /// Each datagram that is lost is told of.
+    pub(super) is_told: bool,
     delay: Histogram,
     delays_in_row: Row,
     gap: Histogram,
@@ -66,6 +70,8 @@ impl Default for Frames {
             first: 0,
             complete: 0,
             lost: 0,
+            recent: RecentLosses::default(),
+            is_told: false,
             delay: Histogram::new(),
             delays_in_row: Row::default(),
             gap: Histogram::new(),
@@ -183,7 +189,18 @@ impl Frames {
         self.before = (self.libwebrtc.found(), self.w3c.found());
     }
 
-    pub(super) fn finish(mut self) -> FrameMetrics {
+    pub(super) fn finish(mut self, end: Time) -> FrameMetrics {
+        let overtaken = match self.is_told {
+            true => 0,
+            false => self.pending.iter().rposition(Pending::is_complete).unwrap_or(0),
+        };
+        for (at, frame) in self.pending.iter().enumerate() {
+            if !frame.is_complete() && (frame.is_lost || at < overtaken) {
+                self.lost += 1;
+                self.recent.on_lost(frame.sent);
+            }
+        }
+        self.hit.iter().for_each(|captured| self.recent.on_lost(*captured));
         // A gap that no frame ended is a stall or a freeze too, as long as there was something to show.
         if let Some(last) = self.last_complete
             && self.last_sent > last
@@ -197,6 +214,7 @@ impl Frames {
         FrameMetrics {
             complete: self.complete,
             lost: self.lost + self.hit.len() as u64 + self.more_hit,
+            undecided: self.recent.undecided(end),
             harmonic_fps: (self.squares > 0.0).then(|| gap.sum() as f64 / 1e9 / self.squares),
             delay: self.delay.distribution(),
             gap,
@@ -210,6 +228,7 @@ impl Frames {
         self.complete += 1;
         self.delay.record(delay.as_nanos());
         self.delays_in_row.record(delay.as_nanos());
+        self.recent.on_arrived(delay);
         if let Some(last) = self.last_complete {
             let gap = now.since(last);
             self.gap.record(gap.as_nanos());
@@ -239,7 +258,7 @@ impl Frames {
             if front.is_complete() {
                 self.pending.pop_front();
                 self.first += 1;
-            } else if (front.is_lost && front.is_closed) || behind > REORDERING {
+            } else if (front.is_lost && front.is_closed) || (!self.is_told && behind > REORDERING) {
                 self.give_up_first();
             } else {
                 return;
@@ -248,9 +267,10 @@ impl Frames {
     }
 
     fn give_up_first(&mut self) {
-        self.pending.pop_front();
+        let Some(frame) = self.pending.pop_front() else { return };
         self.first += 1;
         self.lost += 1;
+        self.recent.on_lost(frame.sent);
     }
 
     /// The position of a frame among those under way; `None` if it has been removed.

@@ -14,6 +14,7 @@ mod held;
 mod link;
 mod media;
 mod phases;
+mod recent;
 mod transfers;
 
 use alloc::string::String;

@@ -359,6 +359,64 @@ fn what_is_dropped_at_the_end_is_lost_though_nothing_arrives_after_it() {
     assert_eq!((ping("ping_lost"), ping("ping_sent")), (298.0, 400.0));
 }
 
+/// A stream with a datagram every 20 ms; of each it is told whether it is dropped at once or when it arrives.
+fn told_stream(
+    count: u32,
+    fate: impl Fn(u32) -> Option<u64>,
+    dropped: impl Fn(u32) -> bool,
+) -> RunMetrics {
+    let mut events: Vec<(Time, u32, u8)> = Vec::new();
+    let sent = |n: u32| at(3000 + 20 * u64::from(n));
+    for n in 0..count {
+        events.push((sent(n), n, 0));
+        match fate(n) {
+            _ if dropped(n) => events.push((sent(n), n, 1)),
+            Some(ms) => events.push((sent(n) + ms_span(ms), n, 2)),
+            None => {}
+        }
+    }
+    events.sort_by_key(|event| event.0);
+    let mut collector = collector([FlowShape::udp, FlowShape::tcp]).expecting_all_drops();
+    let end = at(10_000);
+    for (now, n, kind) in events.into_iter().filter(|event| event.0 <= end) {
+        let packet = &datagram(n, n, true, sent(n));
+        let (who, event) = match kind {
+            0 => (A, Event::Sent { packet }),
+            1 => (LINK, Event::Dropped { packet, why: DropReason::Medium }),
+            _ => (A, Event::Arrived { packet }),
+        };
+        collector.record(now, who, &event);
+    }
+    collector.finish(end)
+}
+
+#[test]
+fn frames_that_are_dropped_behind_a_queue_that_stands_still_are_lost() {
+    // From the 200th on twenty stay in the queue, and what finds it full is dropped.
+    let run = told_stream(350, |n| (n < 200).then_some(40), |n| n >= 220);
+    assert_eq!((value(&run, "lost_packets"), value(&run, "frames_lost")), (130.0, 130.0));
+    // The last one left within the last 40 ms.
+    near(value(&run, "loss_share"), 129.0 / 329.0);
+    near(value(&run, "frame_loss_share"), 129.0 / 329.0);
+}
+
+#[test]
+fn frames_that_arrive_late_are_not_lost_however_late() {
+    let run = told_stream(300, |n| Some(if n % 2 == 0 { 3000 } else { 30 }), |_| false);
+    let late = f64::from((0..300).filter(|n| n % 2 == 0 && 20 * n + 3000 <= 7000).count() as u32);
+    assert_eq!((value(&run, "frames_lost"), value(&run, "frames_complete")), (0.0, 150.0 + late));
+}
+
+#[test]
+fn shares_of_losses_are_of_what_left_early_enough_to_have_arrived() {
+    // Each tenth is dropped as it leaves, and the others take 3 s: at the end, 150 of them are under way.
+    let run = told_stream(350, |_| Some(3000), |n| n % 10 == 9);
+    assert_eq!(value(&run, "lost_packets"), 35.0);
+    // Of the first 201, which left by 7 s.
+    near(value(&run, "loss_share"), 20.0 / 201.0);
+    near(value(&run, "frame_loss_share"), 20.0 / 201.0);
+}
+
 #[test]
 fn loss_after_the_warm_up_is_of_what_was_sent_after_it() {
     let mut collector = collector([FlowShape::udp, FlowShape::tcp]);

@@ -13,7 +13,7 @@ use crate::results::{Kind, Series};
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct OverTime {
     pub(super) what: What,
-    /// Ends of the steps that count, in seconds since the run began.
+    /// The part of the run, in seconds since it began. A step counts if it ends in it and does not end with its beginning.
     pub(super) during: RangeInclusive<f64>,
 }
 
@@ -35,7 +35,7 @@ pub(super) enum Fold {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OfPhase {
-    /// The share of the steps that ended in the phase.
+    /// The share of the steps that ended in the phase, of those in which the flow was in one.
     Share,
     /// The end of the first step that ended in the phase.
     Begins,
@@ -107,7 +107,7 @@ impl OverTime {
             What::Column(name, fold) => {
                 let column = series.column(name)?;
                 let steps = series.t_s.iter().zip(column);
-                let within = steps.filter(|(end, _)| self.during.contains(*end));
+                let within = steps.filter(|(end, _)| self.has(**end));
                 let values: Vec<f64> = within.filter_map(|(_, value)| *value).collect();
                 fold.apply(&values)
             }
@@ -128,16 +128,24 @@ impl OverTime {
         }
         let mut inside = self.steps(series).filter(|step| is_in[*step]);
         match of {
-            OfPhase::Share => Some(inside.count() as f64 / steps as f64),
+            OfPhase::Share => {
+                let known =
+                    self.steps(series).filter(|step| !series.phase[*step].is_empty()).count();
+                (known > 0).then(|| inside.count() as f64 / known as f64)
+            }
             OfPhase::Begins => inside.next().map(|step| series.t_s[step]),
             OfPhase::Entries => Some(self.entries(&is_in, series).count() as f64),
         }
     }
 
+    fn has(&self, end: f64) -> bool {
+        *self.during.start() < end && end <= *self.during.end()
+    }
+
     /// The steps that count.
     fn steps(&self, series: &Series) -> impl Iterator<Item = usize> {
         let steps = 0..series.phase.len().min(series.t_s.len());
-        steps.filter(|step| self.during.contains(&series.t_s[*step]))
+        steps.filter(|step| self.has(series.t_s[*step]))
     }
 
     /// Those in which a phase is entered.
@@ -195,11 +203,19 @@ mod tests {
 
     #[test]
     fn states_are_averaged_counts_added_up_and_of_maxima_the_largest_is_taken() {
-        assert_eq!(value("cwnd", 1.0..=4.0), Some(70.0 / 3.0));
-        assert_eq!(value("cwnd_pkts", 3.0..=3.0), None);
-        assert_eq!(value("retransmits", 2.0..=6.0), Some(7.0));
+        assert_eq!(value("cwnd", 0.0..=4.0), Some(70.0 / 3.0));
+        assert_eq!(value("cwnd_pkts", 2.0..=3.0), None);
+        assert_eq!(value("retransmits", 1.0..=6.0), Some(7.0));
         assert_eq!(value("owd_max", 2.0..=5.0), Some(7.0));
         assert_eq!(value("owd_max", 7.0..=9.0), None);
+    }
+
+    #[test]
+    fn parts_that_follow_each_other_share_no_step() {
+        let whole = value("retransmits", 0.0..=6.0).expect("a sum");
+        let parts =
+            [0.0..=2.0, 2.0..=3.5, 3.5..=6.0].map(|part| value("retransmits", part).unwrap_or(0.0));
+        assert_eq!(parts.iter().sum::<f64>(), whole);
     }
 
     #[test]
@@ -208,17 +224,22 @@ mod tests {
             OverTime { what: What::Phase(of, phase.into()), during }.of(&series())
         };
         assert_eq!(of(OfPhase::Share, "STARTUP", 0.0..=4.0), Some(0.5));
-        assert_eq!(of(OfPhase::Share, "PROBE_BW", 4.0..=6.0), Some(1.0));
+        assert_eq!(of(OfPhase::Share, "PROBE_BW", 3.0..=6.0), Some(1.0));
         assert_eq!(of(OfPhase::Begins, "PROBE_BW:UP", 0.0..=6.0), Some(4.0));
         assert_eq!(of(OfPhase::Begins, "PROBE_RTT", 0.0..=6.0), None);
         let entry = |n, during| {
             OverTime { what: What::Entry(n, "PROBE_BW:UP".into()), during }.of(&series())
         };
         assert_eq!([1, 2, 3].map(|n| entry(n, 0.0..=6.0)), [Some(4.0), Some(6.0), None]);
-        assert_eq!(entry(1, 5.0..=6.0), Some(6.0), "from the beginning of the part");
+        assert_eq!(entry(1, 4.0..=6.0), Some(6.0), "from the beginning of the part");
         assert_eq!(of(OfPhase::Entries, "PROBE_BW:UP", 0.0..=6.0), Some(2.0));
         assert_eq!(of(OfPhase::Entries, "PROBE_BW", 0.0..=6.0), Some(1.0));
         assert_eq!(of(OfPhase::Share, "DRAIN", 8.0..=9.0), None);
+        let mut late = series();
+        late.phase[..2].fill(String::new());
+        let share =
+            OverTime { what: What::Phase(OfPhase::Share, "DRAIN".into()), during: 0.0..=4.0 };
+        assert_eq!(share.of(&late), Some(0.5), "of the steps in which it is there");
         assert!(!is_phase("PROBE_BW_X", "PROBE_BW"));
     }
 
