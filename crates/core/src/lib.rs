@@ -31,8 +31,9 @@ pub use event::{
 pub use framing::{Cells, Framing, FramingWords};
 pub use ids::{ContentId, FlowId, HostId, PortId};
 pub use packet::{
-    AckBody, AckKind, Body, CeBytes, Direction, ETHERNET_HEADER, Ecn, FlowKey, MAX_SACK_BLOCKS,
-    Packet, PureAck, Queued, RtpBody, RtpStream, SackBlock, SegmentBody, TcpEcn, truesize_of,
+    AckBody, AckFlags, AckKind, Body, CeBytes, Direction, ETHERNET_HEADER, Ecn, FlowKey,
+    MAX_SACK_BLOCKS, Packet, PureAck, Queued, RtpBody, RtpStream, SackBlock, SegmentBody, TcpEcn,
+    truesize_of,
 };
 pub use param::{Param, ParamKind, Params};
 pub use random::{Purpose, Stream, StreamAddress};

@@ -1,6 +1,7 @@
 //! The packet as models see it, and what a queue discipline may ask of its packets.
 
 use core::num::NonZeroU32;
+use core::ops::BitOr;
 
 use crate::ids::{ContentId, FlowId, HostId};
 use crate::units::Time;
@@ -253,8 +254,7 @@ pub struct AckBody {
     pub echo: Time,
     pub sack: [SackBlock; MAX_SACK_BLOCKS],
     pub sack_count: u8,
-    /// The first block reports a duplicate (RFC 2883).
-    pub dsack: bool,
+    pub flags: AckFlags,
     /// ECE, or the counter of marks.
     pub ecn: TcpEcn,
     /// The byte counter of the AccECN option, if there is one.
@@ -262,15 +262,43 @@ pub struct AckBody {
     pub kind: AckKind,
 }
 
-/// A byte with few legal values. The compiler uses the other values to tell the kinds of [`Body`]
+/// What an acknowledgement says beside its number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AckFlags(u8);
+
+impl AckFlags {
+    pub const NONE: Self = Self(0);
+    /// The first block reports a duplicate (RFC 2883).
+    pub const DSACK: Self = Self(1);
+    /// Its end sends no more data (FIN).
+    pub const FIN: Self = Self(2);
+
+    /// `self` where `is_so`, else nothing.
+    #[inline]
+    pub const fn only_if(self, is_so: bool) -> Self {
+        Self(self.0 * is_so as u8)
+    }
+
+    #[inline]
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl BitOr for AckFlags {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// A byte with a single legal value. The compiler uses the other values to tell the kinds of [`Body`]
 /// apart, so that a body is no longer than an [`AckBody`] and one comparison tells its kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum AckKind {
     #[default]
     Ack = 0,
-    /// Its end sends no more data (FIN).
-    Fin = 1,
 }
 
 /// Ethernet header, which Linux counts in a packet's length.

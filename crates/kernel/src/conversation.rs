@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use sojourn_core::{
-    AckBody, AckKind, Body, Direction, Ecn, MAX_SACK_BLOCKS, Packet, SackBlock, SegmentBody,
-    TcpEcn, Time,
+    AckBody, AckFlags, AckKind, Body, Direction, Ecn, MAX_SACK_BLOCKS, Packet, SackBlock,
+    SegmentBody, TcpEcn, Time,
 };
 use sojourn_host::Contents;
 
@@ -45,7 +45,7 @@ pub(crate) struct Conversation {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Key {
     Segment(u64),
-    Ack(u32, u32, [SackBlock; MAX_SACK_BLOCKS], u8, AckKind),
+    Ack(u32, u32, [SackBlock; MAX_SACK_BLOCKS], u8, AckFlags),
     Handshake,
     Echo(u32),
 }
@@ -53,7 +53,7 @@ enum Key {
 fn key(body: &Body) -> Option<Key> {
     Some(match body {
         Body::Segment(segment) => Key::Segment(segment.byte),
-        Body::Ack(ack) => Key::Ack(ack.ack, ack.window, ack.sack, ack.ecn.bits(), ack.kind),
+        Body::Ack(ack) => Key::Ack(ack.ack, ack.window, ack.sack, ack.ecn.bits(), ack.flags),
         Body::Handshake { .. } => Key::Handshake,
         Body::Echo { number, .. } => Key::Echo(*number),
         _ => return None,
@@ -235,10 +235,10 @@ impl Conversation {
             echo,
             sack: [SackBlock::default(); MAX_SACK_BLOCKS],
             sack_count: 0,
-            dsack: false,
+            flags: AckFlags::FIN.only_if(fin),
             ecn,
             ce_bytes: None,
-            kind: if fin { AckKind::Fin } else { AckKind::Ack },
+            kind: AckKind::Ack,
         };
         // The end of the stream has a number too, and is no byte.
         let number =
@@ -250,7 +250,8 @@ impl Conversation {
             ack.ack = number(acked);
             for (block, (begin, end)) in ack.sack.iter_mut().zip(&segment.sack) {
                 let (begin, end) = (self.offset(*begin, acked), self.offset(*end, acked));
-                ack.dsack |= ack.sack_count == 0 && begin < acked;
+                let is_duplicate = ack.sack_count == 0 && begin < acked;
+                ack.flags = ack.flags | AckFlags::DSACK.only_if(is_duplicate);
                 *block = SackBlock { start: (begin / size) as u32, end: end.div_ceil(size) as u32 };
                 ack.sack_count += 1;
             }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use sojourn_core::{AckKind, Body, Direction, Event, Observer, Span, StreamAddress, Time, Who};
+use sojourn_core::{AckFlags, Body, Direction, Event, Observer, Span, StreamAddress, Time, Who};
 use sojourn_kernel::Kernel;
 use sojourn_link::RateSpec;
 use sojourn_scenario::{App, ExternalApp, Flow, Host, Link, Scenario, Until};
@@ -46,7 +46,7 @@ impl Observer for Log {
                         self.without_echo += u64::from(segment.echo == Time::ZERO);
                     }
                     Body::Ack(ack) => {
-                        if ack.kind == AckKind::Fin {
+                        if ack.flags.contains(AckFlags::FIN) {
                             let at = usize::from(packet.direction == Direction::Reverse);
                             self.ended[at].get_or_insert(now);
                         }

@@ -4,8 +4,8 @@ use alloc::collections::VecDeque;
 
 use sojourn_cca::EcnRequest;
 use sojourn_core::{
-    AckBody, AckKind, Body, CeBytes, Direction, ETHERNET_HEADER, Ecn, Event, MAX_SACK_BLOCKS,
-    Observer, Packet, Queued, SackBlock, SegmentBody, Span, TcpEcn, Time, Who,
+    AckBody, AckFlags, AckKind, Body, CeBytes, Direction, ETHERNET_HEADER, Ecn, Event,
+    MAX_SACK_BLOCKS, Observer, Packet, Queued, SackBlock, SegmentBody, Span, TcpEcn, Time, Who,
 };
 
 use super::accecn::Counters;
@@ -593,7 +593,7 @@ impl<R: Reads> Receiver<R> {
             echo: self.echo,
             sack,
             sack_count: count,
-            dsack,
+            flags: AckFlags::DSACK.only_if(dsack),
             ecn: marks.flags,
             ce_bytes: marks.bytes,
             kind: AckKind::Ack,

@@ -3,8 +3,8 @@
 
 use sojourn_cca::{Config as CcaConfig, EcnFeedback, EcnRequest};
 use sojourn_core::{
-    AckBody, AckKind, Body, CeBytes, Direction, Ecn, FlowId, FlowSample, HostId, NoObserver,
-    Packet, Purpose, SackBlock, SegmentBody, Stream, StreamAddress, TcpEcn, Time,
+    AckBody, AckFlags, AckKind, Body, CeBytes, Direction, Ecn, FlowId, FlowSample, HostId,
+    NoObserver, Packet, Purpose, SackBlock, SegmentBody, Stream, StreamAddress, TcpEcn, Time,
 };
 
 use super::accecn::Marks;
@@ -326,7 +326,7 @@ fn ack(next: u32, ace: u8, sent: u64) -> Packet {
             echo: at(10),
             sack: [SackBlock::default(); 3],
             sack_count: 0,
-            dsack: false,
+            flags: AckFlags::NONE,
             ecn: bits(ace),
             ce_bytes: None,
             kind: AckKind::Ack,

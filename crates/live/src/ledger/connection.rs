@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use sojourn_core::packet::{AckBody, AckKind, SackBlock, SegmentBody};
+use sojourn_core::packet::{AckBody, AckFlags, AckKind, SackBlock, SegmentBody};
 use sojourn_core::{Body, Direction, Span, Time};
 
 use crate::headers::Tcp;
@@ -119,7 +119,7 @@ impl Connection {
                     },
                 }),
                 sack_count: tcp.sack_count,
-                dsack: false,
+                flags: AckFlags::NONE,
                 ecn: tcp.ecn,
                 ce_bytes: None,
                 kind: AckKind::Ack,

@@ -5,13 +5,19 @@ use alloc::collections::VecDeque;
 
 use sojourn_core::{Span, Time};
 
-/// Losses by when the lost had left, in whole milliseconds.
+/// Losses by when the lost had left.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RecentLosses {
-    by_departure: VecDeque<(u64, u64)>,
+    /// The last part of the run in which something left that was lost: since when, and how many. Its length is [`PART`].
+    since: Time,
+    count: u64,
+    /// The parts before, in no strict order.
+    earlier: VecDeque<(Time, u64)>,
     /// How long the last arrival had been under way.
     took: Span,
 }
+
+const PART: u64 = 1_000_000;
 
 impl RecentLosses {
     #[inline]
@@ -19,29 +25,32 @@ impl RecentLosses {
         self.took = took;
     }
 
+    #[inline]
     pub(super) fn on_lost(&mut self, left: Time) {
-        let departure = left.since(Time::ZERO).as_nanos() / 1_000_000;
-        match self.by_departure.back_mut() {
-            Some((last, count)) if *last == departure => *count += 1,
-            _ => self.begin(departure),
+        // Of what left before, this is a huge number.
+        let into = left.as_nanos().wrapping_sub(self.since.as_nanos());
+        if into < PART {
+            self.count += 1;
+        } else {
+            self.begin(left);
         }
     }
 
     #[inline(never)]
-    fn begin(&mut self, departure: u64) {
-        // Twice as long, as delays grow.
-        let kept = 2 * self.took.as_nanos() / 1_000_000 + 1;
-        while self.by_departure.front().is_some_and(|(first, _)| first + kept < departure) {
-            self.by_departure.pop_front();
+    fn begin(&mut self, left: Time) {
+        // Twice as long as is asked for, as delays grow.
+        let kept = left - self.took - self.took;
+        while self.earlier.pop_front_if(|(since, _)| *since < kept).is_some() {}
+        if self.count > 0 {
+            self.earlier.push_back((self.since, self.count));
         }
-        self.by_departure.push_back((departure, 1));
+        (self.since, self.count) = (left, 1);
     }
 
     /// How many of the lost had left so late that, had they not been lost, they could be under way at `end`.
     pub(super) fn undecided(&self, end: Time) -> u64 {
-        let from = end.since(Time::ZERO).saturating_sub(self.took).as_nanos() / 1_000_000;
-        let late = self.by_departure.iter().filter(|(departure, _)| *departure > from);
-        late.map(|(_, count)| count).sum()
+        let parts = self.earlier.iter().copied().chain([(self.since, self.count)]);
+        parts.filter(|(since, _)| *since > end - self.took).map(|(_, count)| count).sum()
     }
 }
 
@@ -62,7 +71,18 @@ mod tests {
         }
         assert_eq!(losses.undecided(at(10_000)), 14);
         assert_eq!(losses.undecided(at(20_000)), 0);
-        assert!(losses.by_departure.len() < 40);
+        assert!(losses.earlier.len() < 40);
+    }
+
+    #[test]
+    fn what_left_earlier_and_is_lost_later_is_decided() {
+        let mut losses = RecentLosses::default();
+        losses.on_arrived(Span::from_millis(100));
+        for ms in 0..1000 {
+            losses.on_lost(at(5000 + ms));
+            losses.on_lost(at(4000 + ms));
+        }
+        assert_eq!(losses.undecided(at(6000)), 99);
     }
 
     #[test]
@@ -70,6 +90,6 @@ mod tests {
         let mut losses = RecentLosses::default();
         (0..10_000).for_each(|ms| losses.on_lost(at(ms)));
         assert_eq!(losses.undecided(at(10_000)), 0);
-        assert_eq!(losses.by_departure.len(), 2);
+        assert!(losses.earlier.len() < 3);
     }
 }

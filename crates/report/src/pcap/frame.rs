@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use sojourn_core::{
-    AckBody, AckKind, Body, Direction, Ecn, HostId, Packet, Queued, RtpBody, RtpStream,
+    AckBody, AckFlags, Body, Direction, Ecn, HostId, Packet, Queued, RtpBody, RtpStream,
     SegmentBody, TcpEcn, Time,
 };
 
@@ -64,7 +64,7 @@ impl Connection {
             }
             Body::Ack(ack) if packet.direction == Direction::Forward => self.learn_end(ack),
             Body::Ack(ack) => {
-                if ack.kind == AckKind::Fin {
+                if ack.flags.contains(AckFlags::FIN) {
                     self.closed = self.closed.or(Some(packet.sent));
                 }
                 self.acknowledged = self.acknowledged.max(ack.ack);
@@ -79,7 +79,7 @@ impl Connection {
 
     /// Remembers the number that the end of the stream has, if this acknowledgement of the connecting end says it.
     fn learn_end(&mut self, ack: &AckBody) {
-        if ack.kind == AckKind::Fin {
+        if ack.flags.contains(AckFlags::FIN) {
             let byte = self.position(ack.ack);
             self.segments.entry(ack.ack).or_insert((byte, 1));
         }
@@ -87,7 +87,8 @@ impl Connection {
 
     /// Remembers what the connecting end knows when a packet has arrived there.
     pub(super) fn hear(&mut self, now: Time, packet: &Packet) {
-        if let Body::Ack(AckBody { kind: AckKind::Fin, .. }) = packet.body
+        if let Body::Ack(ack) = packet.body
+            && ack.flags.contains(AckFlags::FIN)
             && packet.direction == Direction::Reverse
         {
             self.heard_closed = self.heard_closed.or(Some(now));
@@ -216,7 +217,7 @@ impl Connection {
     fn acknowledgement(&mut self, packet: &Packet, ack: &AckBody) -> Vec<u8> {
         const FIN: u16 = 0x01;
         const ACK: u16 = 0x10;
-        let fin = if ack.kind == AckKind::Fin { FIN } else { 0 };
+        let fin = if ack.flags.contains(AckFlags::FIN) { FIN } else { 0 };
         let position = CLIENT_START.wrapping_add(1).wrapping_add(self.position(ack.ack) as u32);
         let (sequence, acknowledgement) = match packet.direction {
             Direction::Forward => (position, self.heard(packet)),

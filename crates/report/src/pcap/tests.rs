@@ -1,5 +1,6 @@
 use sojourn_core::{
-    AckBody, AckKind, DropReason, Ecn, FlowId, HostId, SackBlock, SegmentBody, Span, TcpEcn,
+    AckBody, AckFlags, AckKind, DropReason, Ecn, FlowId, HostId, SackBlock, SegmentBody, Span,
+    TcpEcn,
 };
 
 use super::*;
@@ -48,7 +49,7 @@ fn ack(at: u64, ack: u32, sack: &[(u32, u32)]) -> Packet {
         echo: Time::ZERO,
         sack: blocks,
         sack_count: sack.len() as u8,
-        dsack: false,
+        flags: AckFlags::NONE,
         ecn: TcpEcn::NONE,
         ce_bytes: None,
         kind: AckKind::Ack,
@@ -255,15 +256,15 @@ fn both_ends_of_a_connection_close_it_with_numbers_that_follow() {
         let arrived = Time::from_nanos(at + took);
         pcap.record(arrived, flow, &Event::Arrived { packet: &packet });
     };
-    let of_sender = |at: u64, number: u32, kind: AckKind| {
+    let of_sender = |at: u64, number: u32, flags: AckFlags| {
         let one = ack(at, number, &[]);
         let Body::Ack(body) = one.body else { panic!("an acknowledgement") };
-        packet(0, Direction::Forward, at, 52, Body::Ack(AckBody { kind, ..body }))
+        packet(0, Direction::Forward, at, 52, Body::Ack(AckBody { flags, ..body }))
     };
-    let of_receiver = |at: u64, number: u32, kind: AckKind| {
+    let of_receiver = |at: u64, number: u32, flags: AckFlags| {
         let mut one = ack(at, number, &[]);
         if let Body::Ack(body) = &mut one.body {
-            body.kind = kind;
+            body.flags = flags;
             body.echo = Time::from_nanos(7_000_000);
         }
         one
@@ -273,15 +274,15 @@ fn both_ends_of_a_connection_close_it_with_numbers_that_follow() {
     go(10, 5, packet(0, Direction::Forward, 10, 60, shake));
     go(20, 5, packet(0, Direction::Reverse, 20, 60, shake));
     // The end of the handshake, a segment, another that ends the stream, and that both were received.
-    go(30, 5, of_sender(30, 0, AckKind::Ack));
+    go(30, 5, of_sender(30, 0, AckFlags::NONE));
     go(31, 5, data(31, 0, 1, false));
     let mut last = data(32, 1, 1, false);
     if let Body::Segment(segment) = &mut last.body {
         segment.fin = true;
     }
     go(32, 5, last);
-    go(40, 5, of_receiver(40, 3, AckKind::Fin));
-    go(50, 5, of_sender(50, 3, AckKind::Ack));
+    go(40, 5, of_receiver(40, 3, AckFlags::FIN));
+    go(50, 5, of_sender(50, 3, AckFlags::NONE));
     let word = |bytes: &[u8], at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
     let file = pcap.finish().unwrap();
     let all = blocks(&file);

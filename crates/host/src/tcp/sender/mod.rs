@@ -11,8 +11,8 @@ mod window_use;
 
 use sojourn_cca::{Ack, Config as CcaConfig, EcnFeedback, Memo, RecoveryState, Restart, Setup};
 use sojourn_core::{
-    AckBody, Body, Ecn, Event, FlowSample, Observer, Packet, Rate, SackBlock, Span, Stream, TcpEcn,
-    Time, Who,
+    AckBody, AckFlags, Body, Ecn, Event, FlowSample, Observer, Packet, Rate, SackBlock, Span,
+    Stream, TcpEcn, Time, Who,
 };
 
 use super::control::Control;
@@ -464,7 +464,7 @@ impl Sender {
 
         let mut outcome = AckOutcome {
             echo: ack.echo,
-            dsack: ack.dsack,
+            dsack: ack.flags.contains(AckFlags::DSACK),
             prior_highest_sacked: self.highest_sacked,
             ..AckOutcome::default()
         };
@@ -574,7 +574,8 @@ impl Sender {
     fn on_sack(&mut self, now: Time, ack: &AckBody, outcome: &mut AckOutcome) {
         let mut cache = [SackBlock::default(); 3];
         let mut sack = ack.sack;
-        let blocks = &mut sack[usize::from(ack.dsack)..usize::from(ack.sack_count)];
+        let blocks = &mut sack
+            [usize::from(ack.flags.contains(AckFlags::DSACK))..usize::from(ack.sack_count)];
         blocks.sort_unstable_by_key(|block| block.start);
         for (slot, block) in cache.iter_mut().zip(blocks) {
             *slot = *block;

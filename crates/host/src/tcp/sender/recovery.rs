@@ -2,7 +2,7 @@
 //! repairs: Disorder, Cwr, Recovery, Loss. A reduction is undone when it proves to be spurious.
 
 use sojourn_cca::{Congestion, CongestionKind, EcnFeedback, Lost, RecoveryState, Undo};
-use sojourn_core::{AckBody, SackBlock, Span, Time};
+use sojourn_core::{AckBody, AckFlags, SackBlock, Span, Time};
 
 use super::super::prr::Prr;
 use super::{AckOutcome, Probe, Sender, TimerKind};
@@ -521,7 +521,8 @@ impl Sender {
         if ack.ack < probe.high {
             return;
         }
-        if !probe.repeats || (ack.dsack && self.is_of_probe(ack.sack[0])) {
+        if !probe.repeats || (ack.flags.contains(AckFlags::DSACK) && self.is_of_probe(ack.sack[0]))
+        {
             self.probe = None;
         } else if ack.ack > probe.high {
             // More than the probe is acknowledged and no duplicate was reported, so it repaired a
