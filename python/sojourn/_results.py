@@ -85,6 +85,10 @@ class Results:
         results._native = native
         return results
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process opens the folder anew."""
+        return Results, (self._url or os.path.abspath(self._native.folder),)
+
     @property
     def folder(self) -> Path:
         return Path(fspath(self._native.folder))
@@ -283,6 +287,9 @@ class Run:
         """Distributions of delays, as `Results.delays`."""
         return self._native.delays(wanted(flow, queue, metric, None, None, None))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _run_again, self._native.parts()
+
     def __repr__(self) -> str:
         parts = [
             f"{name} {row['goodput_mbps']:.3g} Mbit/s"
@@ -290,6 +297,10 @@ class Run:
             if "goodput_mbps" in row
         ]
         return f"<sojourn.Run of seed {self.seed}: {', '.join(parts)}>"
+
+
+def _run_again(result: bytes, names: str) -> Run:
+    return Run(extension.Run.of_parts(result, names))
 
 
 def several(values: Any) -> list[Any]:

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import pickle
 import signal
 import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -131,6 +134,19 @@ def test_one_run_is_the_run_of_a_study(study: sj.Study, results: sj.Results) -> 
     assert "cwnd" in run.end_states["cubic"] and set(run.queues) == {"queue", "reverse_queue"}
     assert run.runs["kind"][0] == "run" and "cubic" in repr(run)
     assert sj.simulate(study.scenarios[1], seed=3).digest != run.digest
+
+
+def test_runs_and_results_come_back_from_other_processes(study: sj.Study, results: sj.Results) -> None:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        run = pool.submit(sj.simulate, study.scenarios[1], 2).result()
+        assert run.digest == sj.simulate(study.scenarios[1], 2).digest
+        assert pool.submit(sj.Results, results.folder).result().runs["digest"] == results.runs["digest"]
+    again = pickle.loads(pickle.dumps(run))
+    assert again.runs.to_dict() == run.runs.to_dict() and again.flows == run.flows
+    assert again.series(flow="cubic").to_dict() == run.series(flow="cubic").to_dict()
+    assert again.delays().to_dict() == run.delays().to_dict()
+    with pytest.raises(sj.ResultsError, match="no run of this version"):
+        type(run._native).of_parts(b"\0", "[]")
 
 
 def test_one_run_needs_one_scenario(study: sj.Study) -> None:

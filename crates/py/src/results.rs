@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use sojourn_core::SpecError;
 use sojourn_metrics::{DELAYS, FLOW_COLUMNS, LINK_COLUMNS};
 use sojourn_report::{Options, figure, figures, html};
@@ -420,6 +421,24 @@ impl Run {
             (row.kind.name(), &row.name[..], known.collect(), &row.end_state[..])
         });
         rows.collect()
+    }
+
+    /// What makes it again in another process: its result as it travels, and what it is called by.
+    fn parts<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyBytes>, String)> {
+        let result =
+            self.result.encode().map_err(|error| errors::Error::new_err(error.to_string()))?;
+        let names = json(&(&self.metrics, &self.factors, &self.flows, &self.queues))?;
+        Ok((PyBytes::new(py, &result), names))
+    }
+
+    #[staticmethod]
+    fn of_parts(result: &[u8], names: &str) -> PyResult<Self> {
+        let result = RunResult::decode(result).filter(|result| !result.rows.is_empty());
+        let names = serde_json::from_str(names).ok();
+        let Some((result, (metrics, factors, flows, queues))) = result.zip(names) else {
+            return Err(errors::ResultsError::new_err("what was sent is no run of this version"));
+        };
+        Ok(Self { result, metrics, factors, flows, queues })
     }
 
     fn table(&self) -> PyResult<Table> {

@@ -94,7 +94,7 @@ impl RunResult {
     }
 
     /// Reads a result; `None` if the bytes are none.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (result, rest) = postcard::take_from_bytes(bytes).ok()?;
         rest.is_empty().then_some(result)
     }
