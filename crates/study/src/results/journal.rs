@@ -178,8 +178,7 @@ impl Records {
                 (Some(other), true) if Some(other) != version(MAGIC) => io::Error::new(
                     io::ErrorKind::InvalidInput,
                     format!(
-                        "a journal of format {}, and this version of sojourn writes format {}; choose another \
-                         folder with --out",
+                        "a journal of format {}, and this version of sojourn writes format {}; choose another folder",
                         char::from(other),
                         char::from(MAGIC[16])
                     ),

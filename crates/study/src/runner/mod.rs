@@ -123,7 +123,7 @@ pub enum RunError {
     Io { path: PathBuf, source: io::Error },
     #[error(
         "{folder} holds results of another study, or of this one with other settings; \
-         choose another folder with --out"
+         choose another folder"
     )]
     OtherStudy { folder: PathBuf },
     #[error("{path} is in use: another process runs this study into the same folder")]
@@ -146,8 +146,7 @@ pub enum RunError {
     #[error("{folder}: is one of the folders to join; choose another with --out")]
     JoinedIntoItself { folder: PathBuf },
     #[error(
-        "{folder} holds a {STUDY} and no results; it would be written over: choose another folder \
-         with --out"
+        "{folder} holds a {STUDY} and no results; it would be written over: choose another folder"
     )]
     OwnStudy { folder: PathBuf },
     #[error(transparent)]
