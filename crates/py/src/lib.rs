@@ -26,6 +26,10 @@ mod value;
 
 use pyo3::pymodule;
 
+/// As the command has it. Python's own objects are not its business.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[pymodule]
 mod _native {
     use pyo3::prelude::*;
