@@ -205,6 +205,8 @@ impl Tally {
 pub(crate) struct Points {
     pub(crate) points: Vec<Point>,
     tally: Tally,
+    /// How many of the planned runs are finished.
+    finished: Counted,
 }
 
 impl Points {
@@ -247,7 +249,8 @@ impl From<Vec<Point>> for Points {
     fn from(points: Vec<Point>) -> Self {
         let with = points.iter().fold(Counted::default(), |sum, point| sum.and(point.counted));
         let tally = Tally { runs: points.len(), with, ..Tally::default() };
-        Self { points, tally }
+        let finished = Counted { known: points.len(), of: points.len() };
+        Self { points, tally, finished }
     }
 }
 
@@ -260,6 +263,8 @@ pub(crate) struct Mean {
     pub(crate) mean: f64,
     pub(crate) half_width: Option<f64>,
     pub(crate) counted: Counted,
+    /// Of so many runs that are planned.
+    pub(crate) finished: Counted,
 }
 
 impl Mean {
@@ -274,7 +279,14 @@ impl Mean {
             half_width: stats::mean_interval(&values, CONFIDENCE)
                 .map(|interval| interval.half_width()),
             counted: points.counted(),
+            finished: points.finished,
         })
+    }
+
+    /// What of it is missing: `10 of 20` samples, or `2 of 3 runs`.
+    pub(crate) fn lacking(&self) -> Option<String> {
+        let runs = || Some(format!("{} runs", self.finished.lacking()?));
+        self.counted.lacking().or_else(runs)
     }
 }
 
@@ -436,7 +448,9 @@ impl<'a> Data<'a> {
         let Some(reading) = Reading::of(&self.table.metrics, subject.kind, metric) else {
             return points;
         };
-        for run in &self.done[scenario] {
+        let done = &self.done[scenario];
+        points.finished = Counted { known: done.len(), of: self.planned[scenario] };
+        for run in done {
             let rows = self.rows(*run).filter(|(_, of)| *of == Some(subject));
             let rows: Vec<&Row> = rows.map(|(row, _)| row).collect();
             if let Some((value, counted)) = points.tally.add(&reading, &rows) {

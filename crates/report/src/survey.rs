@@ -7,7 +7,7 @@ use std::sync::Arc;
 use sojourn_metrics::stats::interval_of_squares;
 use sojourn_study::results::{Kind, PlannedFlow, Results, Row};
 
-use crate::data::{CONFIDENCE, Data, Extent, Mean, Reading, Subject, Tally};
+use crate::data::{CONFIDENCE, Counted, Data, Extent, Mean, Reading, Subject, Tally};
 use crate::ending::{Ending, Endings};
 use crate::lines::{LACKING, Lines, cell_of};
 use crate::markup::plain_text;
@@ -296,6 +296,7 @@ impl<'a> Cell<'a> {
             mean,
             half_width: interval.map(|interval| interval.half_width()),
             counted: tally.counted(),
+            finished: Counted::default(),
         });
         self.texts += &cell_of(self.data.plan, self.metric, "", shown, &tally);
         self.texts.push(Lines::END);

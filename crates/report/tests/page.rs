@@ -131,6 +131,10 @@ fn an_interrupted_study_says_what_is_missing() {
     assert!(page.contains("No run of this scenario has a result yet"));
     assert!(page.contains("fq_codel · rtt 40ms (3)"), "a scenario that is there in part");
     assert!(page.contains("2 of 5 runs"), "its cell says so");
+    let part = page.matches("class=\"mean part\"").count();
+    let whole = page.matches("class=\"mean\"").count();
+    assert!(part > 0 && whole > part, "{part} means of fewer runs, {whole} of all");
+    assert!(page.contains(", over 2 of 5 runs") && page.contains("A hollow mean lacks runs"));
 }
 
 #[test]

@@ -156,7 +156,7 @@ pub(crate) fn shares(categories: &[Category], axis: &str, width: f64) -> String 
 }
 
 fn lacking(mean: &Mean) -> String {
-    mean.counted.lacking().map_or(String::new(), |counted| format!(", over {counted}"))
+    mean.lacking().map_or(String::new(), |counted| format!(", over {counted}"))
 }
 
 /// What stands where a bar would begin.
@@ -263,7 +263,7 @@ fn row(
 
 /// The number at a bar. A mean over only some of the samples says so.
 fn at_bar(mean: &Mean, unit: &str) -> String {
-    let counted = mean.counted.lacking().map_or(String::new(), |n| format!(" ({n})"));
+    let counted = mean.lacking().map_or(String::new(), |n| format!(" ({n})"));
     shown(mean.mean, unit) + &counted
 }
 

@@ -6,6 +6,7 @@ use sojourn_study::results::{Axis, Numbers};
 
 use super::frame::{Frame, Split};
 use super::panels::{Figure, Head, figure};
+use crate::data::Mean;
 use crate::number::stepped;
 use crate::svg::{Line, MOST_SPOTS, Spot, Spots, lines};
 
@@ -85,10 +86,17 @@ pub(super) fn line_figure(
     };
     let spots = |lines: &[Line]| lines.iter().map(|line| line.spots.len()).sum::<usize>();
     let dense = "Here are too many for that: only means are drawn, and neither intervals nor runs.";
-    let caption = match panels.iter().any(|(_, lines)| spots(lines) > MOST_SPOTS) {
-        true => format!("{} {dense}", head.caption),
-        false => head.caption.to_owned(),
+    let lacks = |line: &Line| {
+        let mut means = line.spots.iter().filter_map(|spot| Mean::of(&spot.points));
+        means.any(|mean| mean.lacking().is_some())
     };
+    let part = "A hollow mean lacks runs or samples: point at it to see how many there are.";
+    let mut caption = head.caption.to_owned();
+    if panels.iter().any(|(_, lines)| spots(lines) > MOST_SPOTS) {
+        caption = format!("{caption} {dense}");
+    } else if panels.iter().flat_map(|(_, lines)| lines).any(lacks) {
+        caption = format!("{caption} {part}");
+    }
     let head = &Head { caption: &caption, ..*head };
     figure(head, frame.legend(None), &panels, |here, width| lines(here, &of, width))
 }
