@@ -88,6 +88,18 @@ impl Capacity {
         }
     }
 
+    /// The first moment from `time` on at which it carries something.
+    pub(crate) fn opens(&self, time: f64) -> f64 {
+        let mut time = time;
+        while self.rate_at(time) <= 0.0 {
+            time = if self.mean() > 0.0 { self.next_change(time) } else { f64::INFINITY };
+            if time.is_infinite() {
+                break;
+            }
+        }
+        time
+    }
+
     pub(crate) fn mean(&self) -> f64 {
         match self {
             Self::Fixed(rate) => *rate,

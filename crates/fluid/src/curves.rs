@@ -2,6 +2,8 @@
 //!
 //! Curves are cumulative and count bytes on the wire, or are times in seconds.
 
+use sojourn_core::DropReason;
+
 use crate::cca::Shown;
 use crate::world::World;
 
@@ -47,11 +49,53 @@ pub(crate) trait Curves {
     /// Longest wait of what leaves a link.
     fn sojourn(&self, link: usize) -> f64;
 
-    /// How long sparse packets wait in these links' queues now.
-    fn waits(&self, links: &[usize]) -> f64;
+    /// What a link's queue does to packets that add nothing to it, such as pings.
+    fn sparse(&self, link: usize) -> Sparse;
 
-    /// Whether the arrivals that a link lost in the last step met a full queue.
-    fn is_overflow(&self, link: usize) -> bool;
+    /// What of a flow was lost at the queue of this place on its way.
+    fn drops(&self, flow: usize, hop: usize) -> Drops;
+}
+
+/// Bytes of a flow that were lost at a link, by [`AT_TAIL`] and [`AT_HEAD`]: together what [`REFUSED`] and [`DROPPED`] say.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Drops {
+    pub(crate) tail: [f64; 3],
+    pub(crate) head: [f64; 3],
+}
+
+/// For what reasons a queue drops what comes, and what leaves.
+pub(crate) const AT_TAIL: [DropReason; 3] = [DropReason::Full, DropReason::Aqm, DropReason::Medium];
+pub(crate) const AT_HEAD: [DropReason; 3] =
+    [DropReason::Overflow, DropReason::Aqm, DropReason::Medium];
+pub(crate) const MEDIUM: usize = 2;
+
+impl Drops {
+    pub(crate) fn add(&mut self, other: &Self) {
+        let [mine, more] = [(&mut self.tail, other.tail), (&mut self.head, other.head)];
+        for (sum, more) in [mine, more] {
+            sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+        }
+    }
+
+    /// Dropped by the queue, and not lost on the medium.
+    pub(crate) fn at_queue(&self) -> f64 {
+        self.tail[..MEDIUM].iter().chain(&self.head[..MEDIUM]).sum()
+    }
+}
+
+/// Of the packets among which sparse ones wait: when what leaves came, and bytes at both ends of their queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sparse {
+    pub(crate) came_at: f64,
+    pub(crate) tail: Passed,
+    pub(crate) head: Passed,
+}
+
+/// What came to one end of a queue, and what of it was dropped, or would have been without ECN.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Passed {
+    pub(crate) came: f64,
+    pub(crate) lost: [f64; 3],
 }
 
 /// What a TCP sender would show.

@@ -11,8 +11,8 @@ use sojourn_core::{Purpose, Stream as Random, StreamAddress};
 
 use crate::cca::{self, Allowed, Cca, Sample, Setup, Told};
 use crate::curves::{
-    ACKED, CAME, Curves, DROPPED, FLIGHT, IN, LOST, MARKED, MARKED_IN, MARKED_OUT, OF_FLOW, OF_HOP,
-    OUT, RECEIVED, REFUSED, SENT, SENT_AT, Sending,
+    ACKED, CAME, Curves, DROPPED, Drops, FLIGHT, IN, LOST, MARKED, MARKED_IN, MARKED_OUT, OF_FLOW,
+    OF_HOP, OUT, Passed, RECEIVED, REFUSED, SENT, SENT_AT, Sending, Sparse,
 };
 use crate::history::{Cursor, History, Moment, Recent, TIME};
 use crate::queue::{self, Due, Fate, Queue, Seen, Step};
@@ -62,6 +62,8 @@ struct Layout {
     classes: Vec<Vec<usize>>,
     /// The class in which a flow waits, by flow, then by hop.
     waits_in: Vec<Vec<usize>>,
+    /// The member that it is there, by flow, then by hop.
+    members: Vec<Vec<usize>>,
     /// The first of the TCP flows to which the same comes back at the same time.
     listeners: Vec<usize>,
     columns: usize,
@@ -157,8 +159,9 @@ struct Passing {
     due: f64,
     /// Of what is due, this share is dropped.
     share: f64,
-    /// Of what leaves, this share is dropped and was not due.
+    /// Of what leaves, this share is dropped and was not due, and that share to make room.
     beyond: f64,
+    excess: f64,
     /// When what leaves last came: at a moment of the past, or else after a part of the step.
     moment: Option<Moment>,
     part: f64,
@@ -188,6 +191,9 @@ struct Link {
     sojourns: Vec<f64>,
     /// What came of each member in the last step, for each byte that its class let in.
     shares: Vec<f64>,
+    /// What was lost of each member in the step, and before it.
+    lost_now: Vec<Drops>,
+    lost: Vec<Drops>,
 }
 
 pub(crate) struct Engine<'a> {
@@ -252,6 +258,8 @@ impl<'a> Engine<'a> {
                     random: address.stream(link.port as u64, Purpose::Queue),
                     due: Vec::new(),
                     acted: f64::NEG_INFINITY,
+                    lost_now: vec![Drops::default(); none.len()],
+                    lost: vec![Drops::default(); none.len()],
                     shares: none.clone(),
                     arrivals: none,
                     backlogs: vec![0.0; count],
@@ -265,16 +273,18 @@ impl<'a> Engine<'a> {
             .map(|link| link.backlogs.iter().map(|_| take(OF_CLASS)).collect())
             .collect();
         let mut waits_in = vec![Vec::new(); world.flows.len()];
+        let mut members = waits_in.clone();
         for (at, flow) in world.flows.iter().enumerate() {
             for (index, hop) in flow.hops.iter().enumerate() {
                 let link = &mut links[hop.link];
                 let class = link.classes[link.members.len()];
+                members[at].push(link.members.len());
                 link.members.push((at, index));
                 waits_in[at].push(classes[hop.link][class]);
             }
         }
         let listeners = kinks::listeners(world, &waits_in);
-        let layout = Layout { flows, hops, classes, waits_in, listeners, columns: column };
+        let layout = Layout { flows, hops, classes, waits_in, members, listeners, columns: column };
         let tcp = || world.flows.iter().filter(|flow| matches!(flow.source, Source::Tcp { .. }));
         let shortest_rtt = tcp().map(|flow| flow.base_rtt()).fold(f64::INFINITY, f64::min);
         let shortest_rtt = if shortest_rtt.is_finite() { shortest_rtt } else { 0.05 };
@@ -650,7 +660,12 @@ impl<'a> Engine<'a> {
             self.new[column + CLASS_CAME] = passing.came;
             passing.share = if due > 0.0 { link.dropped[class] / due } else { 0.0 };
             let beyond = link.fate.beyond[class];
-            passing.beyond = if beyond > 0.0 { beyond / link.fate.departures[class] } else { 0.0 };
+            let of_departures = |bytes: f64| match bytes > 0.0 {
+                true => bytes / link.fate.departures[class],
+                false => 0.0,
+            };
+            passing.beyond = of_departures(beyond);
+            passing.excess = of_departures(link.fate.excess[class]);
         }
         for (member, (flow, hop)) in link.members.iter().enumerate() {
             let passing = &link.passing[link.classes[member]];
@@ -676,6 +691,12 @@ impl<'a> Engine<'a> {
             link.head.dropped[member] = dropped;
             link.head.marked[member] = marked;
             row[DROPPED] += dropped + beyond + passed * world.loss;
+            let early = link.fate.early[member];
+            let excess = left * passing.excess;
+            link.lost_now[member] = Drops {
+                tail: [(lost - early).max(0.0), early + link.tail.dropped[member], 0.0],
+                head: [excess, dropped + (beyond - excess).max(0.0), passed * world.loss],
+            };
             row[MARKED_OUT] += marked;
             row[CAME] = passing.came;
         }
@@ -782,6 +803,7 @@ impl<'a> Engine<'a> {
         let link = &mut self.links[at];
         link.head.settle();
         link.tail.settle();
+        link.lost.iter_mut().zip(&link.lost_now).for_each(|(lost, now)| lost.add(now));
         for class in 0..link.backlogs.len() {
             let column = self.layout.classes[at][class];
             link.backlogs[class] = self.new[column + CLASS_IN] - self.new[column + CLASS_OUT];
@@ -890,12 +912,33 @@ impl Curves for Engine<'_> {
         self.links[link].sojourns.iter().copied().fold(0.0, f64::max)
     }
 
-    fn waits(&self, links: &[usize]) -> f64 {
-        self.sparse_waits(links)
+    fn sparse(&self, link: usize) -> Sparse {
+        let it = &self.links[link];
+        let Some(class) = it.queue.class_of_sparse() else {
+            return Sparse { came_at: self.now, ..Sparse::default() };
+        };
+        let came_at = self.new[self.layout.classes[link][class] + CLASS_CAME];
+        let (mut tail, mut head) = (Passed::default(), Passed::default());
+        let members = it.members.iter().zip(&it.lost).zip(&it.classes);
+        for (((flow, hop), lost), _) in members.filter(|(_, of)| **of == class) {
+            let row = self.of_hop(*flow, *hop);
+            tail.came += row[IN] + row[REFUSED];
+            head.came += row[OUT];
+            let marked = [row[MARKED_IN], row[MARKED_OUT]];
+            for (end, (lost, marked)) in [&mut tail, &mut head]
+                .into_iter()
+                .zip([lost.tail, lost.head].into_iter().zip(marked))
+            {
+                end.lost[0] += lost[0];
+                end.lost[1] += lost[1] + marked;
+            }
+        }
+        Sparse { came_at, tail, head }
     }
 
-    fn is_overflow(&self, link: usize) -> bool {
-        self.links[link].fate.is_overflow
+    fn drops(&self, flow: usize, hop: usize) -> Drops {
+        let link = self.world.flows[flow].hops[hop].link;
+        self.links[link].lost[self.layout.members[flow][hop]]
     }
 }
 

@@ -3,20 +3,24 @@
 //! An event stands for several packets, so that a fast link has no more of them than a slow one. What
 //! a fluid has of something that is less than a packet waits for the rest.
 
+mod packets;
+
 use alloc::vec;
 use alloc::vec::Vec;
 
 use sojourn_core::{
-    Body, Direction, DropReason, Ecn, EcnMode, Event, FlowId, FlowSample, Observer, Packet, PortId,
+    Body, Direction, Ecn, EcnMode, Event, FlowId, FlowSample, Observer, Packet, PortId,
     QueueSample, Rate, SegmentBody, Span, TcpEcn, Time, Who,
 };
 use sojourn_scenario::Scenario;
 
 use crate::curves::{
-    ACKED, CAME, Curves, DROPPED, IN, LOST, MARKED, MARKED_IN, MARKED_OUT, OUT, RECEIVED, REFUSED,
-    SENT,
+    ACKED, AT_HEAD, AT_TAIL, CAME, Curves, DROPPED, Drops, IN, LOST, MARKED, MARKED_IN, MARKED_OUT,
+    MEDIUM, OUT, RECEIVED, REFUSED, SENT,
 };
 use crate::world::{Bottleneck, Source, Stream, World};
+
+use packets::Packets;
 
 /// A second has about this many events of one kind of a flow, at most.
 const PER_SECOND: f64 = 4000.0;
@@ -30,22 +34,49 @@ struct Told {
     marked: u64,
     acked: Count,
     hops: Vec<HopTold>,
-    next_ping: f64,
-    pings: u32,
     phase: &'static str,
     /// It has stopped, nothing of it is under way, and the last sample was taken.
     is_over: bool,
     /// Losses are counted in whole packets from this part of one on. Flows differ in it, so that few
     /// losses of many flows are as many packets together.
     part: f64,
+    /// Of a flow whose packets go one by one.
+    packets: Option<Packets>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct HopTold {
     out: Count,
-    refused: Count,
-    dropped: Count,
+    tail: Lost,
+    head: Lost,
     marked: Count,
+}
+
+/// What was lost at one end of a queue, and of that how much for each reason.
+#[derive(Clone, Copy, Debug)]
+struct Lost {
+    count: Count,
+    told: [u64; 3],
+}
+
+impl Lost {
+    /// For which reasons so many more packets are lost; in all so many are due.
+    fn split(&mut self, packets: u16, due: &[f64; 3]) -> [u16; 3] {
+        let mut split = [0; 3];
+        for _ in 0..packets {
+            split[next_reason(due, &mut self.told)] += 1;
+        }
+        split
+    }
+}
+
+/// The reason for which most packets are due and not yet told of, and tells of one.
+fn next_reason(due: &[f64; 3], told: &mut [u64; 3]) -> usize {
+    let rest = |of: usize| due[of] - told[of] as f64;
+    let reasons = (0..due.len()).filter(|of| due[*of] > 0.0);
+    let reason = reasons.reduce(|a, b| if rest(b) > rest(a) { b } else { a }).unwrap_or_default();
+    told[reason] += 1;
+    reason
 }
 
 /// How many packets of a kind have been reported.
@@ -129,7 +160,7 @@ struct Waits {
 impl Waits {
     fn now(curves: &impl Curves, link: usize) -> Self {
         let bytes = curves.backlog(link).max(0.0);
-        let waits = |row: &[f64]| (row[IN] - row[OUT]).max(0.0);
+        let waits = |(_, row, _): &Here<'_>| (row[IN] - row[OUT]).max(0.0);
         Self { bytes, packets: bytes / mean_packet(curves, link, waits) }
     }
 }
@@ -154,7 +185,9 @@ impl Report {
             let packets = rate.fold(f64::INFINITY, f64::min) / flow.packet;
             let batch = if packets.is_finite() { packets / PER_SECOND } else { 8.0 };
             let count = Count::new(flow.packet, libm::ceil(batch.clamp(1.0, 1000.0)) as u64);
-            let hop = HopTold { out: count, refused: count, dropped: count, marked: count };
+            let lost = Lost { count, told: [0; 3] };
+            let hop = HopTold { out: count, tail: lost, head: lost, marked: count };
+            let part = (at as f64 + 0.5) / flows;
             Told {
                 sent: count,
                 again: count,
@@ -162,11 +195,10 @@ impl Report {
                 marked: 0,
                 acked: count,
                 hops: vec![hop; flow.hops.len()],
-                next_ping: flow.begins,
-                pings: 0,
                 phase: "",
                 is_over: false,
-                part: (at as f64 + 0.5) / flows,
+                part,
+                packets: Packets::of(flow, world, part),
             }
         };
         let port = |port: usize| world.links.iter().position(|link| link.port == port);
@@ -191,9 +223,8 @@ impl Report {
             let time = held.until - self.warmup;
             let Waits { bytes, packets } = held.integral;
             let (bytes, packets) = (bytes / time, packets / time);
-            let [dropped, sent] = fate(curves, at).map(|of| in_packets(curves, at, of));
-            let dropped = dropped - held.fate[0];
-            let came = dropped + sent - held.fate[1];
+            let dropped = in_packets(curves, at, dropped) - held.fate[0];
+            let came = dropped + in_packets(curves, at, sent) - held.fate[1];
             let drop_share = (came > 0.0).then(|| (dropped / came).max(0.0));
             AtQueue { port: link.port, packets, bytes, drop_share }
         };
@@ -252,7 +283,7 @@ impl Report {
         if ends_warmup {
             self.is_warm = true;
             for (at, held) in self.held.iter_mut().enumerate() {
-                held.fate = fate(curves, at).map(|of| in_packets(curves, at, of));
+                held.fate = [in_packets(curves, at, dropped), in_packets(curves, at, sent)];
             }
             for (place, at) in self.links.iter().enumerate() {
                 let sample = queue_sample(curves, *at);
@@ -308,88 +339,66 @@ impl Report {
     ) {
         let flow = &curves.world().flows[at];
         let told = &mut self.flows[at];
+        if let Some(packets) = &mut told.packets {
+            return packets.look(curves, scenario, at, observer);
+        }
         let now = just_before(curves.now());
         let who = Who::Flow(FlowId(flow.id as u32));
-        if let Source::Ping(interval) = flow.source {
-            while told.next_ping <= curves.now() && told.next_ping < flow.ends {
-                let rtt = flow.base_rtt() + curves.waits(&flow.way_back);
-                let asked = time(told.next_ping);
-                let body = |number| Body::Echo { number, asked };
-                let mut packet = packet_of(flow, scenario, 1, asked, body(told.pings));
-                observer.record(now, who, &Event::Sent { packet: &packet });
-                packet.direction = Direction::Reverse;
-                observer.record(now, who, &Event::Arrived { packet: &packet });
-                observer.record(now, who, &Event::Ping { rtt: span(rtt) });
-                told.pings = told.pings.wrapping_add(1);
-                told.next_ping += interval;
-            }
-            return;
-        }
         let row = curves.of_flow(at);
         let part = told.part * flow.packet;
-        let is_tcp = matches!(flow.source, Source::Tcp { .. });
         let first = told.sent.packets as u32;
         let body = |again: bool| {
-            if is_tcp {
-                Body::Segment(SegmentBody {
-                    first,
-                    byte: u64::from(first) * u64::from(flow.payload),
-                    payload: flow.payload,
-                    retransmission: again,
-                    ecn: TcpEcn::NONE,
-                    push: false,
-                    fin: false,
-                    echo: Time::ZERO,
-                })
-            } else {
-                Body::Datagram { number: first, frame: first, last: true }
-            }
+            Body::Segment(SegmentBody {
+                first,
+                byte: u64::from(first) * u64::from(flow.payload),
+                payload: flow.payload,
+                retransmission: again,
+                ecn: TcpEcn::NONE,
+                push: false,
+                fin: false,
+                echo: Time::ZERO,
+            })
         };
         // What was lost is sent again, and counts among what is sent.
-        let again = if is_tcp { row[LOST].min(row[SENT]) } else { 0.0 };
+        let again = row[LOST].min(row[SENT]);
         while let Some(packets) = told.again.take(again, is_whole) {
             let packet = packet_of(flow, scenario, packets, now, body(true));
             observer.record(now, who, &Event::Sent { packet: &packet });
         }
         while let Some(packets) = told.sent.take(row[SENT] - again, is_whole) {
-            if is_tcp {
-                let packet = packet_of(flow, scenario, packets, now, body(false));
-                observer.record(now, who, &Event::Sent { packet: &packet });
-                continue;
-            }
-            for number in 0..u32::from(packets) {
-                let number = first.wrapping_add(number);
-                let body = Body::Datagram { number, frame: number, last: true };
-                let packet = packet_of(flow, scenario, 1, now, body);
-                observer.record(now, who, &Event::Sent { packet: &packet });
-            }
+            let packet = packet_of(flow, scenario, packets, now, body(false));
+            observer.record(now, who, &Event::Sent { packet: &packet });
         }
         let mut delay = flow.to_receiver;
         for (index, hop) in flow.hops.iter().enumerate() {
             let link = Who::Port(port(curves.world().links[hop.link].port));
-            let row = curves.of_hop(at, index);
+            let (row, drops) = (curves.of_hop(at, index), curves.drops(at, index));
             let sojourn = (curves.now() - row[CAME]).max(0.0);
             delay += hop.before + sojourn;
             let told = &mut told.hops[index];
-            let begun = if row[REFUSED] > 0.0 { part } else { 0.0 };
-            while let Some(packets) = told.refused.take(row[REFUSED] + begun, is_whole) {
-                let full = curves.is_overflow(hop.link);
-                let why = if full { DropReason::Full } else { DropReason::Aqm };
-                let packet = packet_of(flow, scenario, packets, now, body(false));
-                observer.record(now, link, &Event::Dropped { packet: &packet, why });
-            }
-            let medium = curves.world().links[hop.link].loss > 0.0;
-            while let Some(packets) = told.dropped.take(row[DROPPED], is_whole) {
-                let why = if medium { DropReason::Medium } else { DropReason::Aqm };
-                let packet = packet_of(flow, scenario, packets, now, body(false));
-                observer.record(now, link, &Event::Dropped { packet: &packet, why });
+            let ends = [
+                (&mut told.tail, row[REFUSED], drops.tail, AT_TAIL),
+                (&mut told.head, row[DROPPED], drops.head, AT_HEAD),
+            ];
+            for (lost, bytes, by_reason, reasons) in ends {
+                let begun = if bytes > 0.0 { part } else { 0.0 };
+                while let Some(packets) = lost.count.take(bytes + begun, is_whole) {
+                    let by_reason = by_reason.map(|bytes| bytes / flow.packet);
+                    for (why, packets) in reasons.into_iter().zip(lost.split(packets, &by_reason)) {
+                        if packets > 0 {
+                            let packet = packet_of(flow, scenario, packets, now, body(false));
+                            let event = Event::Dropped { packet: &packet, why };
+                            observer.record(now, link, &event);
+                        }
+                    }
+                }
             }
             while let Some(packets) = told.marked.take(row[MARKED_IN] + row[MARKED_OUT], is_whole) {
                 let packet = packet_of(flow, scenario, packets, now, body(false));
                 observer.record(now, link, &Event::Marked { packet: &packet });
             }
-            let lost_here = if medium { 0.0 } else { row[DROPPED] };
-            while let Some(packets) = told.out.take(row[OUT] - lost_here, is_whole) {
+            let stays = row[DROPPED] - drops.head[MEDIUM];
+            while let Some(packets) = told.out.take(row[OUT] - stays, is_whole) {
                 let packet = packet_of(flow, scenario, packets, now, body(false));
                 observer.record(
                     now,
@@ -400,34 +409,19 @@ impl Report {
         }
         let left = Time::from_nanos(now.as_nanos().saturating_sub(span(delay).as_nanos()));
         while let Some(packets) = told.received.take(row[RECEIVED], is_whole) {
-            let arrive = |packets: u16, number: u32, ecn: Ecn, observer: &mut _| {
-                let body = if is_tcp {
-                    body(false)
-                } else {
-                    Body::Datagram { number, frame: number, last: true }
-                };
-                let packet = Packet { ecn, ..packet_of(flow, scenario, packets, left, body) };
+            let arrive = |packets: u16, ecn: Ecn, observer: &mut _| {
+                let packet =
+                    Packet { ecn, ..packet_of(flow, scenario, packets, left, body(false)) };
                 Observer::record(observer, now, who, &Event::Arrived { packet: &packet });
             };
-            if is_tcp {
-                let marked =
-                    whole(row[MARKED], flow.packet).saturating_sub(told.marked).min(packets.into());
-                told.marked += marked;
-                if marked > 0 {
-                    arrive(marked as u16, 0, Ecn::Ce, observer);
-                }
-                if u64::from(packets) > marked {
-                    arrive(packets - marked as u16, 0, Ecn::NotEct, observer);
-                }
-            } else {
-                // A lost datagram leaves its number out.
-                let refused: f64 = (0..flow.hops.len())
-                    .map(|hop| curves.of_hop(at, hop)[REFUSED] + curves.of_hop(at, hop)[DROPPED])
-                    .sum();
-                let from = told.received.packets - u64::from(packets) + whole(refused, flow.packet);
-                for number in 0..u64::from(packets) {
-                    arrive(1, (from + number) as u32, Ecn::NotEct, observer);
-                }
+            let marked =
+                whole(row[MARKED], flow.packet).saturating_sub(told.marked).min(packets.into());
+            told.marked += marked;
+            if marked > 0 {
+                arrive(marked as u16, Ecn::Ce, observer);
+            }
+            if u64::from(packets) > marked {
+                arrive(packets - marked as u16, Ecn::NotEct, observer);
             }
             let bytes = u64::from(packets) * u64::from(flow.payload);
             observer.record(now, who, &Event::Delivered { bytes });
@@ -520,59 +514,61 @@ fn queue_sample(curves: &impl Curves, link: Option<usize>) -> QueueSample {
         return QueueSample { capacity: Rate::UNLIMITED, ..QueueSample::default() };
     };
     let link = &curves.world().links[at];
-    let [_, of_sent] = fate(curves, at);
-    let sent = all(curves, at, &of_sent);
-    let packets = |of: &dyn Fn(&[f64]) -> f64| in_packets(curves, at, of) as u64;
+    let carried = all(curves, at, sent);
+    let packets = |of: &dyn Fn(&Here<'_>) -> f64| in_packets(curves, at, of) as u64;
     let waits = Waits::now(curves, at);
     QueueSample {
         packets: libm::round(waits.packets) as u32,
         bytes: libm::round(waits.bytes) as u64,
         head_wait: span(curves.sojourn(at)),
-        sent_packets: packets(&of_sent),
-        sent_bytes: sent as u64,
-        dropped: packets(&|row| row[REFUSED] + row[DROPPED]),
-        marked: packets(&|row| row[MARKED_IN] + row[MARKED_OUT]),
+        sent_packets: packets(&sent),
+        sent_bytes: carried as u64,
+        dropped: packets(&|(_, row, _)| row[REFUSED] + row[DROPPED]),
+        marked: packets(&|(_, row, _)| row[MARKED_IN] + row[MARKED_OUT]),
         capacity: Rate::from_bps((link.capacity.rate_at(curves.now()) * 8.0 + 0.5) as u64),
-        medium_bytes: sent as u64,
+        medium_bytes: carried as u64,
         capacity_bytes: Some(link.capacity.until(curves.now())),
         air: None,
     }
 }
 
-/// The rows of all flows at a link, with the bytes of their packets.
-fn rows<C: Curves>(curves: &C, link: usize) -> impl Iterator<Item = (f64, &[f64])> {
+/// A flow at a link: the bytes of its packets, its row, and what of it was lost.
+type Here<'a> = (f64, &'a [f64], Drops);
+
+fn rows<C: Curves>(curves: &C, link: usize) -> impl Iterator<Item = Here<'_>> {
     let flows = curves.world().flows.iter().enumerate();
     flows.flat_map(move |(flow, it)| {
         let here = it.hops.iter().enumerate().filter(move |(_, hop)| hop.link == link);
-        here.map(move |(hop, _)| (it.packet, curves.of_hop(flow, hop)))
+        here.map(move |(hop, _)| (it.packet, curves.of_hop(flow, hop), curves.drops(flow, hop)))
     })
 }
 
-fn all(curves: &impl Curves, link: usize, of: impl Fn(&[f64]) -> f64) -> f64 {
-    rows(curves, link).map(|(_, row)| of(row)).sum()
+fn all(curves: &impl Curves, link: usize, of: impl Fn(&Here<'_>) -> f64) -> f64 {
+    rows(curves, link).map(|here| of(&here)).sum()
 }
 
 /// How many bytes a packet has on average among so many bytes of each flow.
-fn mean_packet(curves: &impl Curves, link: usize, of: impl Fn(&[f64]) -> f64) -> f64 {
+fn mean_packet(curves: &impl Curves, link: usize, of: impl Fn(&Here<'_>) -> f64) -> f64 {
     let Bottleneck { packet: largest, has_smaller, .. } = curves.world().links[link];
     if !has_smaller {
         return largest;
     }
     let bytes = all(curves, link, &of);
-    let packets: f64 = rows(curves, link).map(|(packet, row)| of(row) / packet).sum();
+    let packets: f64 = rows(curves, link).map(|here| of(&here) / here.0).sum();
     if packets > 0.0 { bytes / packets } else { largest }
 }
 
-/// What of a flow at a link its queue has dropped, and sent. What is lost on the medium has been sent.
-fn fate(curves: &impl Curves, link: usize) -> [impl Fn(&[f64]) -> f64; 2] {
-    let of_head = if curves.world().links[link].loss > 0.0 { 0.0 } else { 1.0 };
-    let of = move |refused: f64, out: f64, head: f64| {
-        move |row: &[f64]| refused * row[REFUSED] + out * row[OUT] + head * row[DROPPED]
-    };
-    [of(1.0, 0.0, of_head), of(0.0, 1.0, -of_head)]
+/// What of a flow at a link its queue has dropped.
+fn dropped((_, _, drops): &Here<'_>) -> f64 {
+    drops.at_queue()
 }
 
-fn in_packets(curves: &impl Curves, link: usize, of: impl Fn(&[f64]) -> f64) -> f64 {
+/// What of a flow at a link its queue has sent, and the medium may have lost.
+fn sent((_, row, drops): &Here<'_>) -> f64 {
+    row[OUT] - row[DROPPED] + drops.head[MEDIUM]
+}
+
+fn in_packets(curves: &impl Curves, link: usize, of: impl Fn(&Here<'_>) -> f64) -> f64 {
     all(curves, link, &of) / mean_packet(curves, link, &of)
 }
 

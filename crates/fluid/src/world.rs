@@ -4,11 +4,13 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use sojourn_core::{
-    ETHERNET_HEADER, Framing, PortId, Purpose, Rate, Span, SpecError, StreamAddress, truesize_of,
+    Direction, ETHERNET_HEADER, Framing, PortId, Purpose, Rate, Span, SpecError, StreamAddress,
+    truesize_of,
 };
 use sojourn_host::apps::BulkConfig;
 use sojourn_host::tcp::{self, EcnOffer, EcnSupport};
-use sojourn_link::{JitterConfig, LossConfig, PolicerConfig, RateConfig, ReorderConfig};
+use sojourn_link::{JitterConfig, LossConfig, PolicerConfig, RateConfig, ReorderConfig, Step};
+use sojourn_qdisc::{Config as Queue, fifo};
 use sojourn_scenario::{App, Flow, Link, Scenario, Traffic, Until};
 
 use crate::capacity::Capacity;
@@ -35,8 +37,10 @@ pub(crate) struct Stream {
     /// From the last queue to the receiver, and from there back to the sender.
     pub(crate) to_receiver: f64,
     pub(crate) to_sender: f64,
-    /// Links with queues that acknowledgements or replies cross.
+    /// Links with queues that acknowledgements cross.
     pub(crate) way_back: Vec<usize>,
+    /// What a ping crosses, there and back, each with the delay from the one before it.
+    pub(crate) crossings: Vec<Crossing>,
     pub(crate) member: Member,
     /// Bytes of a packet on the wire, of its IP packet, and of its payload.
     pub(crate) packet: f64,
@@ -55,6 +59,23 @@ impl Stream {
 pub(crate) struct Hop {
     pub(crate) link: usize,
     pub(crate) before: f64,
+}
+
+/// A link as a ping meets it: it waits where the others do, and adds nothing.
+#[derive(Clone, Debug)]
+pub(crate) struct Crossing {
+    /// Its position in the scenario.
+    pub(crate) port: usize,
+    pub(crate) direction: Direction,
+    pub(crate) before: f64,
+    /// It has a queue, as data crosses it.
+    pub(crate) link: Option<usize>,
+    /// Nothing gets through while this is none; without it everything does.
+    pub(crate) capacity: Option<Capacity>,
+    /// So many pings may wait while nothing gets through.
+    pub(crate) room: usize,
+    /// This share is lost on the medium.
+    pub(crate) loss: f64,
 }
 
 #[derive(Clone, Debug)]
@@ -335,6 +356,7 @@ fn stream(flow: &Flow, id: usize, address: StreamAddress) -> Stream {
         to_receiver: 0.0,
         to_sender: 0.0,
         way_back: Vec::new(),
+        crossings: Vec::new(),
         member: Member {
             packet: f64::from(wire),
             memory: f64::from(truesize_of(wire)),
@@ -366,23 +388,18 @@ fn has_ecn(cca: &sojourn_cca::Config, transport: &tcp::Config) -> bool {
 
 /// Joins delays between queues. A packet also takes the time that a link needs to send it.
 fn route(scenario: &Scenario, flow: &Flow, stream: &mut Stream, links: &mut [Bottleneck]) {
-    let is_ping = matches!(stream.source, Source::Ping(_));
-    let there = f64::from(stream.wire);
-    let back = if is_ping { there } else { f64::from(ACK) };
+    if matches!(stream.source, Source::Ping(_)) {
+        return route_ping(scenario, flow, stream, links);
+    }
     let mut delay = 0.0;
     let mut hops = Vec::new();
     for id in &flow.forward {
         let link = &scenario.links[id.index()];
         if let Some(at) = position(links, *id) {
-            if is_ping {
-                // It waits where the others do, and adds nothing.
-                stream.way_back.push(at);
-            } else {
-                hops.push(Hop { link: at, before: delay });
-                delay = 0.0;
-            }
+            hops.push(Hop { link: at, before: delay });
+            delay = 0.0;
         }
-        delay += sending(link, there) + link.delay.as_secs_f64();
+        delay += sending(link, f64::from(stream.wire)) + link.delay.as_secs_f64();
     }
     stream.to_receiver = delay + flow.forward_delay.as_secs_f64();
     let mut delay = flow.reverse_delay.as_secs_f64();
@@ -391,7 +408,7 @@ fn route(scenario: &Scenario, flow: &Flow, stream: &mut Stream, links: &mut [Bot
         if let Some(at) = position(links, *id) {
             stream.way_back.push(at);
         }
-        delay += sending(link, back) + link.delay.as_secs_f64();
+        delay += sending(link, f64::from(ACK)) + link.delay.as_secs_f64();
     }
     stream.to_sender = delay;
     stream.hops = hops;
@@ -403,6 +420,33 @@ fn route(scenario: &Scenario, flow: &Flow, stream: &mut Stream, links: &mut [Bot
     }
 }
 
+fn route_ping(scenario: &Scenario, flow: &Flow, stream: &mut Stream, links: &[Bottleneck]) {
+    let wire = f64::from(stream.wire);
+    let mut delay = 0.0;
+    let mut cross = |id: &PortId, direction, delay: &mut f64| {
+        let link = &scenario.links[id.index()];
+        let room = match &link.queue {
+            Queue::Fifo(fifo::Config::Packets(packets)) => *packets as usize,
+            Queue::Fifo(fifo::Config::Bytes(bytes)) => (bytes.as_u64() as f64 / wire) as usize,
+            _ => usize::MAX,
+        };
+        stream.crossings.push(Crossing {
+            port: id.index(),
+            direction,
+            before: core::mem::take(delay),
+            link: position(links, *id),
+            capacity: Capacity::of(&link.rate, 1.0),
+            room,
+            loss: loss_share(&link.loss).unwrap_or(0.0),
+        });
+        *delay = sending(link, wire) + link.delay.as_secs_f64();
+    };
+    flow.forward.iter().for_each(|id| cross(id, Direction::Forward, &mut delay));
+    delay += (flow.forward_delay + flow.reverse_delay).as_secs_f64();
+    flow.reverse.iter().for_each(|id| cross(id, Direction::Reverse, &mut delay));
+    stream.to_sender = delay;
+}
+
 /// IP and Ethernet bytes of an acknowledgement.
 const ACK: u32 = 66;
 
@@ -411,10 +455,24 @@ fn position(links: &[Bottleneck], id: PortId) -> Option<usize> {
 }
 
 fn sending(link: &Link, bytes: f64) -> f64 {
+    if let RateConfig::Trace { trace, .. } = &link.rate {
+        return bytes / trace_rate(trace.steps());
+    }
     let rate = link.rate.mean().unwrap_or(Rate::UNLIMITED);
     // A token bucket sends at once what it has tokens for.
     if rate.is_unlimited() || rate == Rate::ZERO || matches!(link.rate, RateConfig::Htb(_)) {
         return 0.0;
     }
     bytes * 8.0 / rate.as_bps() as f64
+}
+
+/// Bytes a second over the time in which it sends at all; without end if it never does.
+fn trace_rate(steps: impl Iterator<Item = Step>) -> f64 {
+    let (mut bytes, mut time) = (0.0, 0.0);
+    for step in steps.filter(|step| step.rate != Rate::ZERO) {
+        let seconds = step.duration.as_secs_f64();
+        bytes += step.rate.as_bps() as f64 / 8.0 * seconds;
+        time += seconds;
+    }
+    if time > 0.0 { bytes / time } else { f64::INFINITY }
 }

@@ -17,8 +17,8 @@ use sojourn_scenario::Scenario;
 
 use crate::cca::Shown;
 use crate::curves::{
-    ACKED, CAME, Curves, FLIGHT, IN, LOST, OF_FLOW, OF_HOP, OUT, RECEIVED, REFUSED, SENT, SENT_AT,
-    Sending,
+    ACKED, CAME, Curves, Drops, FLIGHT, IN, LOST, OF_FLOW, OF_HOP, OUT, RECEIVED, REFUSED, SENT,
+    SENT_AT, Sending, Sparse,
 };
 use crate::engine::Work;
 use crate::published::{self, Knows, Published};
@@ -185,11 +185,14 @@ impl Curves for Model<'_> {
         all.map(|flow| self.queues.sojourn(flow)).fold(0.0, f64::max)
     }
 
-    fn waits(&self, _: &[usize]) -> f64 {
-        self.sojourn(0)
+    fn sparse(&self, _: usize) -> Sparse {
+        Sparse { came_at: self.now, ..Sparse::default() }
     }
 
-    fn is_overflow(&self, _: usize) -> bool {
-        matches!(self.world.links[0].queue, sojourn_qdisc::Config::Fifo(_))
+    fn drops(&self, flow: usize, _: usize) -> Drops {
+        let refused = self.flows[flow].hop[REFUSED];
+        let is_fifo = matches!(self.world.links[0].queue, sojourn_qdisc::Config::Fifo(_));
+        let tail = if is_fifo { [refused, 0.0, 0.0] } else { [0.0, refused, 0.0] };
+        Drops { tail, ..Drops::default() }
     }
 }

@@ -92,7 +92,6 @@ impl DualPi2 {
             for (lost, came) in fate.lost.iter_mut().zip(step.arrivals) {
                 *lost += (came - *lost) * share;
             }
-            fate.is_overflow = true;
         }
     }
 

@@ -93,6 +93,8 @@ pub(crate) struct Fate {
     /// Of the arrivals, by member: lost, and let in with a mark.
     pub(crate) lost: Vec<f64>,
     pub(crate) marked: Vec<f64>,
+    /// Of what is lost, what was signalled early; the rest met a full queue.
+    pub(crate) early: Vec<f64>,
     /// What leaves, by class, drops at the head among it.
     pub(crate) departures: Vec<f64>,
     /// Of that, what is dropped beside [`Step::dropped`], by class: it takes no time of the link either.
@@ -101,8 +103,6 @@ pub(crate) struct Fate {
     pub(crate) excess: Vec<f64>,
     /// What classes would send if they could.
     wanted: Vec<f64>,
-    /// The arrivals that were lost met a full queue, and no early signal.
-    pub(crate) is_overflow: bool,
 }
 
 impl Fate {
@@ -111,6 +111,8 @@ impl Fate {
         self.lost.resize(members, 0.0);
         self.marked.clear();
         self.marked.resize(members, 0.0);
+        self.early.clear();
+        self.early.resize(members, 0.0);
         self.departures.clear();
         self.departures.resize(classes, 0.0);
         self.beyond.clear();
@@ -119,7 +121,6 @@ impl Fate {
         self.excess.resize(classes, 0.0);
         self.wanted.clear();
         self.wanted.resize(classes, 0.0);
-        self.is_overflow = false;
     }
 
     /// A share of what comes is signalled, by a mark where that may be.
@@ -129,6 +130,7 @@ impl Fate {
             self.marked[member] += amount;
         } else {
             self.lost[member] += amount;
+            self.early[member] += amount;
         }
     }
 }
@@ -255,7 +257,6 @@ fn serve_fifo(step: &Step<'_>, fate: &mut Fate, limit: f64) {
         for (lost, came) in fate.lost.iter_mut().zip(step.arrivals) {
             *lost += (came - *lost) * share;
         }
-        fate.is_overflow = true;
     }
     fate.departures[0] = departed;
 }

@@ -28,8 +28,8 @@ use sojourn_scenario::{App, Flow as ScenarioFlow, Scenario};
 
 use crate::cca::Shown;
 use crate::curves::{
-    ACKED, CAME, Curves, FLIGHT, IN, LOST, OF_FLOW, OF_HOP, OUT, RECEIVED, REFUSED, SENT, SENT_AT,
-    Sending,
+    ACKED, CAME, Curves, Drops, FLIGHT, IN, LOST, OF_FLOW, OF_HOP, OUT, RECEIVED, REFUSED, SENT,
+    SENT_AT, Sending, Sparse,
 };
 use crate::engine::Work;
 use crate::published::{self, Knows, Published};
@@ -467,11 +467,13 @@ impl Curves for Model<'_> {
         self.queue / self.shared.capacity / 1000.0
     }
 
-    fn waits(&self, _: &[usize]) -> f64 {
-        self.sojourn(0)
+    fn sparse(&self, _: usize) -> Sparse {
+        Sparse { came_at: self.now, ..Sparse::default() }
     }
 
-    fn is_overflow(&self, _: usize) -> bool {
-        !self.has_red
+    fn drops(&self, flow: usize, _: usize) -> Drops {
+        let refused = self.flows[flow].hop[REFUSED];
+        let tail = if self.has_red { [0.0, refused, 0.0] } else { [refused, 0.0, 0.0] };
+        Drops { tail, ..Drops::default() }
     }
 }

@@ -2,7 +2,7 @@
 
 use sojourn_core::param::{Maybe, Switch, time};
 use sojourn_core::{Span, SpecError, StreamAddress, Time};
-use sojourn_metrics::{Collector, Rest};
+use sojourn_metrics::{Collector, Histogram, Rest};
 use sojourn_scenario::Checked;
 
 use super::{Engine, Measured};
@@ -55,7 +55,7 @@ impl Engine for Fluid {
             true => Some(sojourn_fluid::equilibrium(scenario).map_err(|error| error.to_string())?),
             false => None,
         };
-        let mut collector = Collector::new(shape(scenario));
+        let mut collector = Collector::new(shape(scenario)).expecting_all_drops();
         let ran = sojourn_fluid::run(scenario, address, &self.options(), &mut collector)?;
         let mut metrics = collector.finish(Time::ZERO + scenario.duration);
         for queue in &ran.queues {
@@ -74,8 +74,15 @@ impl Engine for Fluid {
                     .map(|seconds| Span::from_nanos((seconds * 1e9) as u64)),
             });
         }
-        // A sender's counters of timeouts, of idleness and of what it imagined have no fluid.
-        metrics.flows.iter_mut().for_each(|flow| flow.last = None);
+        for flow in &mut metrics.flows {
+            // A sender's counters of timeouts, of idleness and of what it imagined have no fluid, nor has what waits to
+            // be sent.
+            (flow.last, flow.not_sent_bytes) = (None, None);
+            // Datagrams wait for what is ahead of them as a whole, and not for whole packets, which is most of how the
+            // delay of one differs from that of the next.
+            (flow.jitter, flow.jitter_mean) = (None, None);
+            flow.ipdv = Histogram::new().distribution();
+        }
         // A link without data has no queue in a fluid; zeros would say that it had an empty one.
         let has_queue: Vec<bool> = (0..scenario.links.len())
             .map(|place| sojourn_fluid::has_queue(scenario, place))
@@ -111,6 +118,10 @@ mod tests {
             [[scenario.flow]]
             name = "fetch"
             app = "bulk"
+            [[scenario.flow]]
+            name = "voice"
+            app = "udp"
+            rate = "100kbps"
         "#;
         let study = Study::parse("fluid.toml", text, Path::new(""), &Overrides::default())
             .unwrap_or_else(|error| panic!("{error}"));
@@ -127,6 +138,12 @@ mod tests {
         let goodput = value(Kind::Flow, "goodput_mbps").expect("a rate is what a fluid knows");
         assert!((6.5..8.0).contains(&goodput), "{goodput}");
         assert_eq!(value(Kind::Flow, "timeouts"), None);
+        assert_eq!(value(Kind::Flow, "notsent_mean_bytes"), None);
+        let voice = rows.iter().find(|row| row.name == "voice").expect("there is a stream");
+        for metric in ["jitter_ms", "jitter_mean_ms", "ipdv_mean_ms", "ipdv_p95_ms"] {
+            assert_eq!(results.table.value(voice, metric), None, "{metric}");
+        }
+        assert!(results.table.value(voice, "owd_p95_ms").is_some());
         let queues: Vec<&str> =
             rows.iter().filter(|row| row.kind == Kind::Queue).map(|row| &row.name[..]).collect();
         assert_eq!(queues, ["queue"], "acknowledgements load no queue, so theirs is not shown");
