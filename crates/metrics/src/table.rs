@@ -307,10 +307,10 @@ const GROUPS: &[&[Metric]] = &[
             |flow| some_if(flow.has_asked, f64::from(flow.connect.is_some()));
         "connect_of", "", "1 if a connection was asked for",
             |flow| some_if(flow.has_asked, 1.0);
-        "owd_n", "", "Datagrams sent after the warm-up that arrived: what owd, pdv, ipdv and jitter are of",
-            |flow| some_if(flow.datagrams.sent > 0, flow.datagrams_after_warmup.arrived as f64);
-        "owd_of", "", "The same and those that were lost; not those under way at the end",
-            |flow| some_if(flow.datagrams.sent > 0, known(&flow.datagrams_after_warmup) as f64);
+        "owd_n", "", "Datagrams that arrived after the warm-up: what owd, pdv, ipdv and jitter are of",
+            |flow| some_if(flow.datagrams.sent > 0, flow.owd.count() as f64);
+        "owd_of", "", "The same and those sent after the warm-up that were lost; not those under way at the end",
+            |flow| some_if(flow.datagrams.sent > 0, (flow.owd.count() + flow.datagrams_after_warmup.lost) as f64);
     },
     quantiles!(Flow, "rtt", "_ms", "ms", NS, "round-trip time that the sender measured", rtt),
     quantiles!(
@@ -681,9 +681,9 @@ const GROUPS: &[&[Metric]] = &[
         "transfers_begun", "", "Transfers of a limited size that began, of all flows; whole run",
             |run| some_if(run.totals.transfers_begun > 0, run.totals.transfers_begun as f64);
         "goodput_sum_mbps", "Mbit/s", "goodput_mbps of all flows",
-            |run| Some(run.totals.goodput_sum_mbps);
+            |run| some_if(!run.window.is_zero(), run.totals.goodput_sum_mbps);
         "tcp_goodput_sum_mbps", "Mbit/s", "goodput_mbps of all TCP flows",
-            |run| Some(run.totals.tcp_goodput_sum_mbps);
+            |run| some_if(!run.window.is_zero(), run.totals.tcp_goodput_sum_mbps);
         "jain", "", "Jain's index of goodput_mbps over the TCP flows that send one stream (not arrivals, pages and requests)",
             |run| run.totals.jain;
         "jain_1s_p50", "", "Median over the seconds after the warm-up of Jain's index in each, over the flows that are there",
@@ -810,11 +810,6 @@ fn drop_share(link: &LinkMetrics) -> Option<f64> {
 fn dropped(link: &LinkMetrics) -> u64 {
     let counts = &link.after_warmup;
     counts.drops() - counts.drops_because(DropReason::Medium)
-}
-
-/// Packets that are known to have arrived or to be lost.
-fn known(numbered: &Numbered) -> u64 {
-    numbered.arrived + numbered.lost
 }
 
 fn km(ended: &Distribution, open: &Distribution, q: f64) -> Option<f64> {

@@ -22,14 +22,14 @@ pub(crate) fn cell_of(
     tally: &Tally,
 ) -> String {
     match mean {
-        Some(of @ Mean { mean, half_width, .. }) => {
+        Some(Mean { mean, half_width, counted, .. }) => {
             let text = match names::percentage(plan, metric) {
                 Some((factor, unit)) => {
                     shown_with_unit(mean * factor, half_width.map(|half| half * factor), unit)
                 }
                 None => estimate(mean, half_width, unit),
             };
-            of.lacking().map_or(text.clone(), |counted| format!("{text} ({counted})"))
+            counted.lacking().map_or(text.clone(), |counted| format!("{text} ({counted})"))
         }
         None => tally.why_none().map_or("-".to_owned(), |why| format!("- ({why})")),
     }

@@ -197,7 +197,7 @@ fn a_folder_with_results_of_something_else_is_left_alone() {
     let before = scratch.read("out/plan.json");
     let ended = scratch.sojourn(&["run", "study.toml", "--set", "path.rate=5mbps", "--out", "out"]);
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    assert!(ended.stderr.contains("--out"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("choose another folder"), "{}", ended.stderr);
     assert_eq!(scratch.read("out/plan.json"), before);
 }
 

@@ -58,7 +58,7 @@ pub(super) struct FlowState {
     has_datagrams: bool,
     datagrams: Gaps,
     ipdv: Histogram,
-    last_datagram: Option<(u32, Span)>,
+    transits: Transits,
     jitter: Jitter,
     jitter_sum: f64,
     jitter_count: u64,
@@ -100,7 +100,7 @@ impl FlowState {
             has_datagrams: shape.kind == FlowKind::Udp,
             datagrams: Gaps::default(),
             ipdv: Histogram::new(),
-            last_datagram: None,
+            transits: Transits::default(),
             jitter: Jitter::default(),
             jitter_sum: 0.0,
             jitter_count: 0,
@@ -448,12 +448,9 @@ impl FlowState {
     fn on_datagram(&mut self, now: Time, sent: Time, number: u32) {
         let transit = now.since(sent);
         self.datagrams.on_arrived(number, transit);
-        if let Some((last, last_transit)) = self.last_datagram
-            && number == last.wrapping_add(1)
-        {
-            self.ipdv.record(transit.as_nanos().abs_diff(last_transit.as_nanos()));
+        for neighbour in self.transits.neighbours(number, transit).into_iter().flatten() {
+            self.ipdv.record(transit.as_nanos().abs_diff(neighbour.as_nanos()));
         }
-        self.last_datagram = Some((number, transit));
         self.jitter.on_packet(sent, now);
         if let Some(jitter) = self.jitter.value() {
             self.jitter_sum += jitter;
@@ -478,6 +475,33 @@ fn other_number(body: &Body, connection: u32) -> u32 {
         // follows.
         Body::Handshake { .. } => connection,
         Body::Segment(_) | Body::Ack(_) => 0,
+    }
+}
+
+/// How long the last datagrams that arrived had been under way, by their numbers.
+#[derive(Clone, Debug, Default)]
+struct Transits {
+    /// At the place of a number, divided by their count.
+    last: Vec<Option<(u32, Span)>>,
+}
+
+impl Transits {
+    /// Of two neighbours of which one is overtaken by more than these, no difference is counted.
+    const COUNT: usize = 64;
+
+    /// Takes in a datagram, and gives those sent just before and just after it, if they have arrived.
+    #[inline]
+    fn neighbours(&mut self, number: u32, transit: Span) -> [Option<Span>; 2] {
+        if self.last.is_empty() {
+            self.last.resize(Self::COUNT, None);
+        }
+        let of = |number: u32| {
+            let (own, transit) = self.last[number as usize % Self::COUNT]?;
+            (own == number).then_some(transit)
+        };
+        let found = [of(number.wrapping_sub(1)), of(number.wrapping_add(1))];
+        self.last[number as usize % Self::COUNT] = Some((number, transit));
+        found
     }
 }
 

@@ -18,6 +18,8 @@ use crate::series::{LinkRow, max_ms, mean_ms};
 #[derive(Clone, Debug)]
 pub(super) struct LinkState {
     digest: Digest,
+    /// All packets together, in nanoseconds.
+    waited_before_warmup: u64,
     total: LinkCounts,
     backlog_max_in_row: u32,
     sojourn_max_in_row: u64,
@@ -48,6 +50,7 @@ impl LinkState {
     pub(super) fn new(warmup: Time, flows: usize) -> Self {
         Self {
             digest: Digest::default(),
+            waited_before_warmup: 0,
             total: LinkCounts::default(),
             backlog_max_in_row: 0,
             sojourn_max_in_row: 0,
@@ -135,7 +138,7 @@ impl LinkState {
         self.at_warmup = self.total;
         self.sojourn_at_row.0 = self.sojourn_at_row.0.wrapping_sub(self.sojourn.count());
         self.sojourn_at_row.1 = self.sojourn_at_row.1.wrapping_sub(self.sojourn.sum());
-        self.digest.total(self.sojourn.sum() as u64);
+        self.waited_before_warmup = self.sojourn.sum() as u64;
         self.sojourn.clear();
         self.backlog_max = 0;
         self.backlog_max_before_warmup = self.backlog_max_in_row;
@@ -170,7 +173,7 @@ impl LinkState {
     pub(super) fn mix(&self, digest: &mut Digest) {
         digest.part(self.digest);
         digest.total(self.total.sent_packets);
-        digest.total(self.sojourn.sum() as u64);
+        digest.total(self.waited_before_warmup.wrapping_add(self.sojourn.sum() as u64));
         digest.total(self.total.drops());
     }
 

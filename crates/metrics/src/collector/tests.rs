@@ -448,6 +448,48 @@ fn variation_is_between_neighbours_and_jitter_between_arrivals() {
     near(value(&run, "mos"), qoe::mos_g107(25.0, 0.2));
 }
 
+/// Every second one takes 30 ms more and is overtaken by the next one.
+#[test]
+fn variation_is_between_neighbours_in_the_order_of_sending() {
+    let run = stream(100, |n| Some(if n % 2 == 0 { 40 } else { 10 }));
+    near(value(&run, "ipdv_mean_ms"), 30.0);
+    assert_eq!(run.flows[0].ipdv.count(), 99);
+}
+
+#[test]
+fn a_run_is_the_same_whatever_its_warm_up() {
+    let digest = |warmup| {
+        let mut collector = Collector::new(Shape {
+            flows: vec![FlowShape::tcp("a")],
+            links: vec![LinkShape { name: "queue".into() }],
+            duration: Span::from_secs(2),
+            warmup: ms_span(warmup),
+            step: ms_span(100),
+        });
+        for n in 0..100 {
+            let packet = segment(0, n, false, at(u64::from(n) * 10));
+            let sojourn = ms_span(u64::from(n % 7));
+            collector.record(
+                at(u64::from(n) * 10 + 9),
+                LINK,
+                &Event::Dequeued { packet: &packet, sojourn },
+            );
+        }
+        collector.finish(at(2000)).digest
+    };
+    assert_eq!(digest(0), digest(500));
+    assert_eq!(digest(0), digest(5000));
+}
+
+/// All of it lies in the warm-up, so nothing was measured.
+#[test]
+fn a_run_that_ends_in_its_warm_up_has_no_sums_of_goodput() {
+    let mut collector = tcp();
+    collector.record(at(500), A, &Event::Delivered { bytes: 1_000_000 });
+    let run = collector.finish(at(1000));
+    assert_eq!((run.value("goodput_sum_mbps"), run.value("tcp_goodput_sum_mbps")), (None, None));
+}
+
 #[test]
 fn a_frame_is_complete_with_its_last_datagram_whichever_that_is() {
     let mut collector = collector([FlowShape::udp, FlowShape::tcp]);
