@@ -3,7 +3,7 @@
 use sojourn_core::{DropReason, FlowSample, Responsiveness, Span, Time};
 
 use crate::histogram::Distribution;
-use crate::outcome::{FlowMetrics, LinkMetrics, Numbered, RunMetrics, VoiceCounts};
+use crate::outcome::{FlowMetrics, LinkMetrics, RunMetrics, VoiceCounts};
 use crate::qoe::{self, Scorer};
 use crate::stats;
 

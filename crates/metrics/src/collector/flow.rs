@@ -448,9 +448,7 @@ impl FlowState {
     fn on_datagram(&mut self, now: Time, sent: Time, number: u32) {
         let transit = now.since(sent);
         self.datagrams.on_arrived(number, transit);
-        for neighbour in self.transits.neighbours(number, transit).into_iter().flatten() {
-            self.ipdv.record(transit.as_nanos().abs_diff(neighbour.as_nanos()));
-        }
+        self.transits.on_arrived(number, transit, &mut self.ipdv);
         self.jitter.on_packet(sent, now);
         if let Some(jitter) = self.jitter.value() {
             self.jitter_sum += jitter;
@@ -479,29 +477,49 @@ fn other_number(body: &Body, connection: u32) -> u32 {
 }
 
 /// How long the last datagrams that arrived had been under way, by their numbers.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Transits {
-    /// At the place of a number, divided by their count.
-    last: Vec<Option<(u32, Span)>>,
+    /// The largest number that arrived, and one that none has before.
+    last: (u32, Span),
+    /// At the place of a number, divided by their count: it and its time. Where none was, a number that belongs elsewhere.
+    kept: [(u32, Span); Self::COUNT],
+}
+
+impl Default for Transits {
+    fn default() -> Self {
+        Self { last: (u32::MAX - 1, Span::ZERO), kept: [(u32::MAX, Span::ZERO); Self::COUNT] }
+    }
 }
 
 impl Transits {
     /// Of two neighbours of which one is overtaken by more than these, no difference is counted.
     const COUNT: usize = 64;
 
-    /// Takes in a datagram, and gives those sent just before and just after it, if they have arrived.
-    #[inline]
-    fn neighbours(&mut self, number: u32, transit: Span) -> [Option<Span>; 2] {
-        if self.last.is_empty() {
-            self.last.resize(Self::COUNT, None);
+    /// Takes in a datagram, and counts how much its time differs from that of the one sent just before it, and of the one sent just
+    /// after it, if they have arrived.
+    #[inline(always)]
+    fn on_arrived(&mut self, number: u32, transit: Span, ipdv: &mut Histogram) {
+        let (last, before) = self.last;
+        if number == last.wrapping_add(1) {
+            ipdv.record(transit.as_nanos().abs_diff(before.as_nanos()));
+            self.last = (number, transit);
+        } else {
+            self.on_far(number, transit, ipdv);
         }
-        let of = |number: u32| {
-            let (own, transit) = self.last[number as usize % Self::COUNT]?;
-            (own == number).then_some(transit)
-        };
-        let found = [of(number.wrapping_sub(1)), of(number.wrapping_add(1))];
-        self.last[number as usize % Self::COUNT] = Some((number, transit));
-        found
+        self.kept[number as usize % Self::COUNT] = (number, transit);
+    }
+
+    #[inline(never)]
+    fn on_far(&mut self, number: u32, transit: Span, ipdv: &mut Histogram) {
+        for neighbour in [number.wrapping_sub(1), number.wrapping_add(1)] {
+            let (own, other) = self.kept[neighbour as usize % Self::COUNT];
+            if own == neighbour && neighbour != u32::MAX {
+                ipdv.record(transit.as_nanos().abs_diff(other.as_nanos()));
+            }
+        }
+        if number > self.last.0 || self.last.0 == u32::MAX - 1 {
+            self.last = (number, transit);
+        }
     }
 }
 
