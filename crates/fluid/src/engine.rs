@@ -194,6 +194,7 @@ struct Link {
     /// What was lost of each member in the step, and before it.
     lost_now: Vec<Drops>,
     lost: Vec<Drops>,
+    loses: bool,
 }
 
 pub(crate) struct Engine<'a> {
@@ -260,6 +261,7 @@ impl<'a> Engine<'a> {
                     acted: f64::NEG_INFINITY,
                     lost_now: vec![Drops::default(); none.len()],
                     lost: vec![Drops::default(); none.len()],
+                    loses: false,
                     shares: none.clone(),
                     arrivals: none,
                     backlogs: vec![0.0; count],
@@ -622,6 +624,9 @@ impl<'a> Engine<'a> {
             link.dropped[class] = due.min(capacity).min(link.backlogs[class]);
         }
         link.fate.clear(link.members.len(), link.backlogs.len());
+        if core::mem::take(&mut link.loses) {
+            link.lost_now.fill(Drops::default());
+        }
         let step = Step {
             length,
             capacity,
@@ -660,12 +665,11 @@ impl<'a> Engine<'a> {
             self.new[column + CLASS_CAME] = passing.came;
             passing.share = if due > 0.0 { link.dropped[class] / due } else { 0.0 };
             let beyond = link.fate.beyond[class];
-            let of_departures = |bytes: f64| match bytes > 0.0 {
-                true => bytes / link.fate.departures[class],
-                false => 0.0,
-            };
-            passing.beyond = of_departures(beyond);
-            passing.excess = of_departures(link.fate.excess[class]);
+            if beyond > 0.0 {
+                let share = |bytes: f64| bytes / link.fate.departures[class];
+                passing.beyond = share(beyond);
+                passing.excess = share(link.fate.excess[class]);
+            }
         }
         for (member, (flow, hop)) in link.members.iter().enumerate() {
             let passing = &link.passing[link.classes[member]];
@@ -691,12 +695,17 @@ impl<'a> Engine<'a> {
             link.head.dropped[member] = dropped;
             link.head.marked[member] = marked;
             row[DROPPED] += dropped + beyond + passed * world.loss;
-            let early = link.fate.early[member];
-            let excess = left * passing.excess;
-            link.lost_now[member] = Drops {
-                tail: [(lost - early).max(0.0), early + link.tail.dropped[member], 0.0],
-                head: [excess, dropped + (beyond - excess).max(0.0), passed * world.loss],
-            };
+            let medium = passed * world.loss;
+            let late = link.tail.dropped[member];
+            if lost + late + dropped + beyond + medium > 0.0 {
+                link.loses = true;
+                let early = link.fate.early(member);
+                let excess = left * passing.excess;
+                link.lost_now[member] = Drops {
+                    tail: [(lost - early).max(0.0), early + late, 0.0],
+                    head: [excess, dropped + (beyond - excess).max(0.0), medium],
+                };
+            }
             row[MARKED_OUT] += marked;
             row[CAME] = passing.came;
         }
@@ -803,7 +812,9 @@ impl<'a> Engine<'a> {
         let link = &mut self.links[at];
         link.head.settle();
         link.tail.settle();
-        link.lost.iter_mut().zip(&link.lost_now).for_each(|(lost, now)| lost.add(now));
+        if link.loses {
+            link.lost.iter_mut().zip(&link.lost_now).for_each(|(lost, now)| lost.add(now));
+        }
         for class in 0..link.backlogs.len() {
             let column = self.layout.classes[at][class];
             link.backlogs[class] = self.new[column + CLASS_IN] - self.new[column + CLASS_OUT];

@@ -372,23 +372,28 @@ impl Report {
         let mut delay = flow.to_receiver;
         for (index, hop) in flow.hops.iter().enumerate() {
             let link = Who::Port(port(curves.world().links[hop.link].port));
-            let (row, drops) = (curves.of_hop(at, index), curves.drops(at, index));
+            let row = curves.of_hop(at, index);
             let sojourn = (curves.now() - row[CAME]).max(0.0);
             delay += hop.before + sojourn;
             let told = &mut told.hops[index];
-            let ends = [
-                (&mut told.tail, row[REFUSED], drops.tail, AT_TAIL),
-                (&mut told.head, row[DROPPED], drops.head, AT_HEAD),
-            ];
-            for (lost, bytes, by_reason, reasons) in ends {
-                let begun = if bytes > 0.0 { part } else { 0.0 };
-                while let Some(packets) = lost.count.take(bytes + begun, is_whole) {
-                    let by_reason = by_reason.map(|bytes| bytes / flow.packet);
-                    for (why, packets) in reasons.into_iter().zip(lost.split(packets, &by_reason)) {
-                        if packets > 0 {
-                            let packet = packet_of(flow, scenario, packets, now, body(false));
-                            let event = Event::Dropped { packet: &packet, why };
-                            observer.record(now, link, &event);
+            let mut stays = 0.0;
+            if row[REFUSED] + row[DROPPED] > 0.0 {
+                let Drops { tail, head } = curves.drops(at, index);
+                stays = row[DROPPED] - head[MEDIUM];
+                let ends = [
+                    (&mut told.tail, row[REFUSED], tail, AT_TAIL),
+                    (&mut told.head, row[DROPPED], head, AT_HEAD),
+                ];
+                for (lost, bytes, by_reason, reasons) in ends {
+                    let begun = if bytes > 0.0 { part } else { 0.0 };
+                    while let Some(packets) = lost.count.take(bytes + begun, is_whole) {
+                        let due = by_reason.map(|bytes| bytes / flow.packet);
+                        for (why, packets) in reasons.into_iter().zip(lost.split(packets, &due)) {
+                            if packets > 0 {
+                                let packet = packet_of(flow, scenario, packets, now, body(false));
+                                let event = Event::Dropped { packet: &packet, why };
+                                observer.record(now, link, &event);
+                            }
                         }
                     }
                 }
@@ -397,7 +402,6 @@ impl Report {
                 let packet = packet_of(flow, scenario, packets, now, body(false));
                 observer.record(now, link, &Event::Marked { packet: &packet });
             }
-            let stays = row[DROPPED] - drops.head[MEDIUM];
             while let Some(packets) = told.out.take(row[OUT] - stays, is_whole) {
                 let packet = packet_of(flow, scenario, packets, now, body(false));
                 observer.record(

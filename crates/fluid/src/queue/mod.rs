@@ -93,8 +93,8 @@ pub(crate) struct Fate {
     /// Of the arrivals, by member: lost, and let in with a mark.
     pub(crate) lost: Vec<f64>,
     pub(crate) marked: Vec<f64>,
-    /// Of what is lost, what was signalled early; the rest met a full queue.
-    pub(crate) early: Vec<f64>,
+    /// Of what is lost, what was signalled early; the rest met a full queue. Empty if nothing was.
+    early: Vec<f64>,
     /// What leaves, by class, drops at the head among it.
     pub(crate) departures: Vec<f64>,
     /// Of that, what is dropped beside [`Step::dropped`], by class: it takes no time of the link either.
@@ -112,7 +112,6 @@ impl Fate {
         self.marked.clear();
         self.marked.resize(members, 0.0);
         self.early.clear();
-        self.early.resize(members, 0.0);
         self.departures.clear();
         self.departures.resize(classes, 0.0);
         self.beyond.clear();
@@ -123,6 +122,11 @@ impl Fate {
         self.wanted.resize(classes, 0.0);
     }
 
+    /// Of what was lost of a member, what was signalled and did not meet a full queue.
+    pub(crate) fn early(&self, member: usize) -> f64 {
+        self.early.get(member).copied().unwrap_or_default()
+    }
+
     /// A share of what comes is signalled, by a mark where that may be.
     fn signal(&mut self, step: &Step<'_>, member: usize, probability: f64, may_mark: bool) {
         let amount = (step.arrivals[member] - self.lost[member]) * probability;
@@ -130,6 +134,7 @@ impl Fate {
             self.marked[member] += amount;
         } else {
             self.lost[member] += amount;
+            self.early.resize(self.lost.len(), 0.0);
             self.early[member] += amount;
         }
     }

@@ -83,6 +83,7 @@ impl Engine for Fluid {
             (flow.jitter, flow.jitter_mean) = (None, None);
             flow.ipdv = Histogram::new().distribution();
         }
+        metrics.series.flows.iter_mut().for_each(|flow| flow.rwnd_bytes.fill(f32::NAN));
         // A link without data has no queue in a fluid; zeros would say that it had an empty one.
         let has_queue: Vec<bool> = (0..scenario.links.len())
             .map(|place| sojourn_fluid::has_queue(scenario, place))
@@ -144,6 +145,11 @@ mod tests {
             assert_eq!(results.table.value(voice, metric), None, "{metric}");
         }
         assert!(results.table.value(voice, "owd_p95_ms").is_some());
+        let series = results.series(0).unwrap();
+        let fetch = series.iter().find(|series| series.name == "fetch").expect("it has steps");
+        let is_known =
+            |column: &str| fetch.column(column).is_some_and(|all| all.iter().any(Option::is_some));
+        assert!(is_known("cwnd_pkts") && !is_known("rwnd_bytes"));
         let queues: Vec<&str> =
             rows.iter().filter(|row| row.kind == Kind::Queue).map(|row| &row.name[..]).collect();
         assert_eq!(queues, ["queue"], "acknowledgements load no queue, so theirs is not shown");
