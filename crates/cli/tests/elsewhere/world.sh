@@ -14,6 +14,13 @@ done
 listen() {
     ip netns exec "$1" "$(command -v sshd)" -f /dev/null -E "$work/sshd.$1" -o PidFile=none -o ListenAddress="$2" \
         -o HostKey="$work/key" -o AuthorizedKeysFile="$work/key.pub" -o StrictModes=no -o UsePAM=no
+    # It goes to the background before it listens.
+    waited=0
+    until ip netns exec "$1" ss -Hltn "sport = 22" | grep -q "$2"; do
+        waited=$((waited + 1))
+        test "$waited" -lt 200 || { echo "sshd of $1: $(cat "$work/sshd.$1")" >&2; exit 1; }
+        sleep 0.05
+    done
     echo "$2 $(cut -d ' ' -f 1,2 "$work/key.pub")" >> "$work/known"
 }
 # One way between two machines, with the names of its two interfaces.
