@@ -157,8 +157,10 @@ impl Kernels {
             send_buffer: usual.send_buffer,
             most_send_buffer: usual.most_send_buffer,
             slow_start_after_idle: usual.slow_start_after_idle,
-            // A kernel of user mode has 10 ms.
+            // A kernel of user mode has 10 ms, and 192 bytes.
             tick: usual.tick,
+            header_room: usual.header_room,
+            buffer_overhead: usual.buffer_overhead,
             // Without offloading they mean nothing.
             tso_rtt_log: usual.tso_rtt_log,
             gso_max_size: usual.gso_max_size,
@@ -177,6 +179,8 @@ impl Kernels {
                 "most_send_buffer",
                 "slow_start_after_idle",
                 "tick",
+                "header_room",
+                "buffer_overhead",
             ]));
         }
         let ecn = match transport.ecn {

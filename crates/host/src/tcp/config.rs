@@ -9,6 +9,7 @@ use sojourn_core::{Span, SpecError};
 use super::send_buffer::{self, SendBuffer};
 use super::window::ReceiveBuffer;
 use super::windows::Windows;
+use super::write_queue::{Memory, WriteQueue};
 use super::{EcnOffer, EcnSupport};
 
 sojourn_core::params! {
@@ -30,11 +31,17 @@ sojourn_core::params! {
         pub adv_win_scale: Option<u32> as Maybe<u32> = "", whole(1, 8),
             "all but 1 part in 2 to this power of the receive buffer is window, whatever arrives (`tcp_adv_win_scale`; 1 is what \
              Linux before 6.6 did); without it the share follows what segments take";
-        pub send_buffer: SendBuffer = "4MiB", size(0, MOST),
-            "most unacknowledged bytes, as if auto-tuning had ended at the third of `tcp_wmem`; `0` is unlimited; `auto` \
-             begins with two windows of memory, 87040 bytes, and grows with the window as Linux does";
+        pub send_buffer: SendBuffer = "auto", size(0, MOST),
+            "memory of what is not acknowledged, from the beginning on (`SO_SNDBUF` gives twice what it is asked for); `0` is \
+             unlimited; `auto` begins with two windows of memory, 87040 bytes, and grows with the window as Linux does";
         pub most_send_buffer: u64 as Octets = "4MiB", BUFFERS,
             "memory up to which a send buffer grows that is `auto` (the third of `tcp_wmem`)";
+        pub header_room: u32 = "320", whole(64, 512),
+            "bytes that the kernel leaves for headers in each buffer (`MAX_TCP_HEADER`): 320 in kernels of distributions, 192 \
+             without wireless networks and tunnels; send buffers are tuned by it";
+        pub buffer_overhead: Option<u32> as Maybe<u32> = "", whole(0, 65_536),
+            "memory that a buffer of what is sent takes beside its payload; without it what Linux 6.5 and later take: `header_room`, 576 bytes, \
+             and 64 more for 192; before it was 1280, or 768 for 192";
         pub notsent_lowat: Option<u64> as Maybe<Octets> = "", size(1, MOST),
             "the application writes only while fewer bytes than these are unsent (`TCP_NOTSENT_LOWAT`); without it \
              as long as the send buffer has room";
@@ -64,9 +71,6 @@ sojourn_core::params! {
         pub deferral: Span = "1ms", time(Span::ZERO, Span::from_secs(1)),
             "a short burst waits for an acknowledgement that is due within this time and half a round trip; \
              `1s` is what Linux before 6.13 did";
-        pub buffer_bound: bool as Truth = "false",
-            "bursts end where a buffer of the send queue ends: the kernel fills each to `gso_max_size` as \
-             the application writes, and never joins two again";
         pub pacing: bool as Truth = "false",
             "paces also a congestion control that has no pacing rate of its own, as the `fq` discipline at \
              the sender would";
@@ -134,17 +138,30 @@ impl Config {
         self.ecn.unwrap_or_else(|| EcnOffer::following(request))
     }
 
-    /// Memory of the send buffer that Linux wants for `windows` windows of so many segments; at first, and later.
-    pub(super) fn first_send_buffer(&self, windows: u32) -> u64 {
-        self.send_buffer.at_first(windows, self.segment_memory(), self.most_send_buffer)
-    }
-
+    /// Memory of the send buffer that Linux wants for `windows` windows of so many segments.
     pub(super) fn send_buffer_for(&self, windows: u32, segments: u32) -> u64 {
         send_buffer::wanted(windows, segments, self.segment_memory()).min(self.most_send_buffer)
     }
 
     fn segment_memory(&self) -> u64 {
-        send_buffer::of_a_segment(self.mss, self.header)
+        send_buffer::of_a_segment(self.mss, self.header, self.header_room)
+    }
+
+    /// Most bytes of a buffer, and of a burst: what leaves room for headers.
+    #[inline(always)]
+    pub(super) fn most_of_a_burst(&self) -> u32 {
+        self.gso_max_size - self.header_room - 1
+    }
+
+    pub(super) fn write_queue(&self, windows: u32) -> WriteQueue {
+        let memory = Memory {
+            most: self.send_buffer.at_first(windows, self.segment_memory(), self.most_send_buffer),
+            of_a_buffer: self
+                .buffer_overhead
+                .map_or_else(|| send_buffer::of_a_buffer(self.header_room), u64::from),
+            lowat: self.notsent_lowat.unwrap_or(u64::MAX),
+        };
+        WriteQueue::new(self.mss, self.most_of_a_burst(), memory)
     }
 
     pub(super) fn window(&self) -> ReceiveBuffer {

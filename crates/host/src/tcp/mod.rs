@@ -17,6 +17,7 @@
 //! | `rtt` | round-trip time and retransmission timeout |
 //! | `receiver` | the receiving end: order, SACK blocks, when to acknowledge |
 //! | `send_buffer` | how much waits to be sent or acknowledged |
+//! | `write_queue` | what is written and not sent |
 //! | `reader` | the application that takes what has arrived |
 //! | `window` | the receive window |
 //! | `ecn` | what both ends agree on, and what packets bear |
@@ -40,6 +41,7 @@ mod sender;
 mod tests;
 mod window;
 mod windows;
+mod write_queue;
 
 pub use crate::endpoint::Endpoints;
 pub use config::Config;

@@ -19,6 +19,10 @@ pub(super) struct Record {
     /// Position in the stream, and length.
     pub(super) byte: u64,
     pub(super) payload: u32,
+    /// Which of the connection's bursts it left with first; those of a burst are one buffer of the sender's memory.
+    pub(super) burst: u32,
+    /// The last of its buffer, which is marked PSH.
+    pub(super) is_pushed: bool,
     pub(super) is_sacked: bool,
     pub(super) is_lost: bool,
     /// A retransmission is in flight.
@@ -109,7 +113,7 @@ impl Scoreboard {
 
     /// Adds the next segment, sent for the first time.
     #[inline]
-    pub(super) fn push(&mut self, sent: Time, memo: Memo, byte: u64, payload: u32) {
+    pub(super) fn push(&mut self, sent: Time, memo: Memo, byte: u64, payload: u32, burst: u32) {
         if (self.end - self.first) as usize == self.records.len() {
             self.grow();
         }
@@ -121,6 +125,7 @@ impl Scoreboard {
             memo,
             byte,
             payload,
+            burst,
             is_listed: true,
             before,
             after: NONE,
@@ -410,7 +415,7 @@ mod tests {
     fn the_order_of_transmission_follows_retransmissions() {
         let mut board = Scoreboard::new();
         for _ in 0..4 {
-            board.push(Time::ZERO, Memo::default(), 0, 1448);
+            board.push(Time::ZERO, Memo::default(), 0, 1448, 0);
         }
         board.unlist(1);
         board.list_last(1);
@@ -465,7 +470,7 @@ mod tests {
                 let segment = board.first() + place % (board.end() - board.first()).max(1);
                 let record = (!board.is_empty()).then(|| *board.record(segment));
                 match (what, record) {
-                    (0 | 1, _) => board.push(at, Memo::default(), 0, 1448),
+                    (0 | 1, _) => board.push(at, Memo::default(), 0, 1448, 0),
                     (2, Some(record)) if !record.is_sacked => board.set_sacked(segment),
                     (3, Some(record)) if !record.is_sacked => {
                         board.unlist(segment);

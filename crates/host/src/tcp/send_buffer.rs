@@ -20,10 +20,11 @@ pub enum SendBuffer {
 
 /// The segments that the buffer has room for at least (Linux's `TCP_INIT_CWND`), whatever the window.
 const LEAST_SEGMENTS: u64 = 10;
-/// What a segment takes of a buffer beside its payload, before that is rounded up to a power of two: headers of
-/// all layers and what belongs to a buffer's data (Linux on 64 bits), and what it takes after.
-const WITH_DATA: u64 = 320 + 320;
+/// What belongs to the data of a buffer of Linux on 64 bits beside room for headers (`skb_shared_info`), and the buffer itself (`sk_buff`).
+const WITH_DATA: u64 = 320;
 const OF_ITS_OWN: u64 = 256;
+/// Room for headers is taken from a stock whose pieces are this much larger where they would be a power of two.
+const CACHE_LINE: u64 = 64;
 /// Headers of IPv4 and TCP without options, which are no part of the maximum segment size.
 const PLAIN_HEADERS: u64 = 40;
 
@@ -55,10 +56,17 @@ pub(super) fn wanted(windows: u32, segments: u32, segment: u64) -> u64 {
     u64::from(windows) * u64::from(segments).max(LEAST_SEGMENTS) * segment
 }
 
-/// Memory of a segment of `mss` bytes whose headers have `header` bytes.
-pub(super) fn of_a_segment(mss: u32, header: u32) -> u64 {
+/// Memory that Linux expects of a segment of `mss` bytes whose headers have `header` bytes, where `room` is left for those of
+/// all layers.
+pub(super) fn of_a_segment(mss: u32, header: u32, room: u32) -> u64 {
     let options = u64::from(header).saturating_sub(PLAIN_HEADERS);
-    (u64::from(mss) + options + WITH_DATA).next_power_of_two() + OF_ITS_OWN
+    (u64::from(mss) + options + u64::from(room) + WITH_DATA).next_power_of_two() + OF_ITS_OWN
+}
+
+/// Memory that a buffer really takes beside its payload.
+pub(super) fn of_a_buffer(room: u32) -> u64 {
+    let head = u64::from(room) + WITH_DATA;
+    head + OF_ITS_OWN + if head.is_power_of_two() { CACHE_LINE } else { 0 }
 }
 
 /// `64kB`, or `auto`.
@@ -102,14 +110,19 @@ mod tests {
     /// `ss -m` shows `tb87040` of every new connection over Ethernet on 64 bits, whatever its window.
     #[test]
     fn a_new_connection_over_ethernet_has_87040_bytes() {
-        let segment = of_a_segment(1448, 52);
+        let segment = of_a_segment(1448, 52, 320);
         assert_eq!(segment, 4_352);
         assert_eq!(SendBuffer::Auto.at_first(2, segment, 4 << 20), 87_040);
         assert_eq!(SendBuffer::Auto.at_first(2, segment, 60_000), 60_000);
         assert_eq!(wanted(2, 60, segment), 522_240);
         // `SO_SNDBUF` of new connections over the loopback device of a Linux 6.18.44: of CUBIC and Reno, and of BBR.
-        let long = of_a_segment(65_483, 52);
+        let long = of_a_segment(65_483, 52, 192);
         assert_eq!([2, 3].map(|windows| wanted(windows, 10, long)), [2_626_560, 3_939_840]);
+        // The same kernel, which has neither wireless networks nor tunnels, with segments of 1448 bytes; and how much `ss -m` shows more
+        // for each of 99 buffers of one byte (`MSG_EOR`) that wait behind a closed window.
+        assert_eq!(wanted(2, 10, of_a_segment(1448, 52, 192)), 46_080);
+        assert_eq!(of_a_buffer(192), 832);
+        assert_eq!(of_a_buffer(320), 896);
         assert_eq!(SendBuffer::UNLIMITED.at_first(2, segment, 1), u64::MAX);
         assert_eq!(SendBuffer::Bytes(5).at_first(2, segment, 1), 5);
     }

@@ -211,8 +211,12 @@ impl ReceiveWindow {
             } else {
                 2 * twice * (copied - self.copied_before) / self.copied_before.max(1)
             };
-            let space = ((twice + lead + early) * 256 / self.ratio).min(most);
-            self.space = self.space.max(space);
+            let space = if self.is_ratio_shown {
+                (twice + lead + early) * 256 / self.ratio
+            } else {
+                self.space_before_linux_6_6(copied)
+            };
+            self.space = self.space.max(space.min(most));
             self.find_unit();
             self.clamp = u64::MAX;
             self.is_grown = false;
@@ -220,6 +224,20 @@ impl ReceiveWindow {
         }
         self.interval_byte = byte;
         self.interval_start = now;
+    }
+
+    /// Memory for twice what was read in a round trip and 16 segments, and for twice the relative growth of that; a
+    /// segment takes what a packet of its length would, in steps of 128 bytes until half of it, or what `scale` leaves, is payload.
+    fn space_before_linux_6_6(&self, copied: u64) -> u64 {
+        /// Room for headers, and the kernel's structures.
+        const BESIDE: u64 = 192 + 576;
+        const STEP: u64 = 128;
+        let least = 2 * copied + 16 * self.mss;
+        let growth = least * (copied - self.copied_before) / self.copied_before.max(1);
+        let segments = (least + 2 * growth) / self.mss;
+        let packet = self.mss + BESIDE;
+        let missing = (self.mss * 256).div_ceil(self.ratio).saturating_sub(packet);
+        segments * (packet + missing.next_multiple_of(STEP))
     }
 
     /// The window to advertise when acknowledging `byte`, while segments that arrived out of order
@@ -282,6 +300,18 @@ mod tests {
         };
         // Half of 20 000 bytes without a segment has room for five; 1448/2304 of what the packet itself leaves for seven.
         assert_eq!((segments(Some(1)), segments(None)), (5, 7));
+    }
+
+    #[test]
+    fn before_linux_6_6_the_buffer_grows_for_sixteen_segments_more() {
+        let auto = ReceiveBuffer::Auto { initial: 131_072, most: 6 << 20 };
+        let mut window = ReceiveWindow::new(auto, 1448, Some(1));
+        window.copied_before = 11 * 1448;
+        // 48 segments, and 10/11 of that more, are 91 of 2984 bytes each. Linux 6.1 advertised half of that over 5 Mbit/s, in whole
+        // KiB: 136 192 bytes.
+        window.end_interval(Time::from_nanos(1), 16 * 1448, 0, 6 << 20);
+        assert_eq!(window.space, 91 * 2_984);
+        assert_eq!((window.space / 2).next_multiple_of(1_024), 136_192);
     }
 
     #[test]

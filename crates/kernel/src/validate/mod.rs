@@ -159,16 +159,21 @@ impl Validation {
         )
     }
 
-    /// How flows are simulated that stand for this kernel's, where kernels of another age differ.
+    /// How flows are simulated that stand for this kernel's, where kernels of another age or configuration differ.
     fn keys(&self) -> Result<String, String> {
         let path = install::kernel(self.kernel.as_deref()).map_err(|fault| fault.to_string())?;
         let release = install::release(&path).map_err(|fault| fault.to_string())?;
         let mut numbers = release.split(['.', '-', '+']).map_while(|part| part.parse::<u32>().ok());
         let release = numbers.next().zip(numbers.next()).unwrap_or_default();
-        Ok(match release < (6, 6) {
-            true => "adv_win_scale = 1\n".to_owned(),
-            false => String::new(),
-        })
+        // `kernel-options` has neither wireless networks nor tunnels.
+        let mut keys = "header_room = 192\n".to_owned();
+        if release < (6, 5) {
+            keys += "buffer_overhead = 768\n";
+        }
+        if release < (6, 6) {
+            keys += "adv_win_scale = 1\n";
+        }
+        Ok(keys)
     }
 
     fn claim(&self, folder: &Path) -> Result<(), String> {

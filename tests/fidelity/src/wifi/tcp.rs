@@ -82,7 +82,8 @@ fn transport(setup: &Value) -> Transport {
     Transport {
         initial_cwnd: number("initial_window_segments") as u32,
         receive_window: Some(buffer.into()),
-        send_buffer: SendBuffer::Bytes(buffer),
+        // It holds no more than the window, in bytes.
+        send_buffer: SendBuffer::UNLIMITED,
         ecn: Some(EcnOffer::Off),
         rto_min: Span::from_millis(number("min_rto_ms")),
         delayed_ack: Span::from_millis(200),

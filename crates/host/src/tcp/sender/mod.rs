@@ -22,6 +22,7 @@ use super::rate::RateSampler;
 use super::rtt::RttEstimator;
 use super::scoreboard::{Record, Scoreboard};
 use super::window::ReceiveWindow;
+use super::write_queue::WriteQueue;
 use super::{Config, Endpoints, on_tick};
 use crate::source::{Source, SourceState};
 use burst::Burst;
@@ -46,8 +47,11 @@ pub struct Sender {
     pub(super) nxt_byte: u64,
     /// Byte position up to which the receiver will take data.
     pub(super) window_end: u64,
-    /// Bytes that may be unacknowledged.
-    pub(super) send_buffer: u64,
+    pub(super) queue: WriteQueue,
+    /// The window had room beside a burst since the application last looked for memory.
+    window_had_room: bool,
+    /// Bursts of new data so far.
+    bursts: u32,
     /// How many of the outstanding segments are selectively acknowledged, deemed lost,
     /// retransmitted.
     pub(super) sacked_out: u32,
@@ -185,7 +189,7 @@ impl Sender {
         };
         let cca = Control::new(&cca_config, setup);
         let phase = cca.phase();
-        let send_buffer = config.first_send_buffer(cca.send_buffer_windows());
+        let queue = config.write_queue(cca.send_buffer_windows());
         Self {
             rtt: RttEstimator::new(config.rto_min),
             ends,
@@ -201,7 +205,9 @@ impl Sender {
             una_byte: 0,
             nxt_byte: 0,
             window_end: 0,
-            send_buffer,
+            queue,
+            window_had_room: false,
+            bursts: 0,
             sacked_out: 0,
             lost_out: 0,
             retrans_out: 0,
@@ -282,6 +288,7 @@ impl Sender {
     }
 
     pub fn set_rate(&mut self, now: Time, rate: Rate) {
+        self.queue.take_back(self.nxt_byte);
         self.source.set_rate(now, rate, self.config.mss, self.nxt_byte);
     }
 
@@ -445,6 +452,7 @@ impl Sender {
             ReceiveWindow::new(self.config.window(), self.config.mss, self.config.adv_win_scale)
                 .at_first();
         self.window_end = offered.min(65_535);
+        self.queue.on_window(self.window_end);
         if self.ecn.is_request_marked(answer) {
             self.enter_cwr(now);
         }
@@ -477,6 +485,7 @@ impl Sender {
         let window_end = self.una_byte + u64::from(ack.window);
         if outcome.advanced || window_end > self.window_end {
             self.window_end = window_end;
+            self.queue.on_window(u64::from(ack.window));
         }
         if outcome.advanced {
             self.timeouts_in_a_row = 0;

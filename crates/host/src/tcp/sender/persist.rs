@@ -39,7 +39,7 @@ impl Sender {
     /// Sends as much of the next segment as fits the window, even a single byte; if nothing fits, an empty
     /// segment, which the receiver answers.
     pub(super) fn on_persist_timeout(&mut self, now: Time) {
-        let written = self.written(now);
+        let written = self.available(now).0;
         if written == 0 || !self.board.is_empty() {
             return;
         }
@@ -57,7 +57,7 @@ impl Sender {
     #[inline(never)]
     pub(super) fn on_persist_answer(&mut self, now: Time) {
         let room = self.window_end.saturating_sub(self.nxt_byte);
-        if room >= self.written(now).min(u64::from(self.config.mss)) {
+        if room >= self.available(now).0.min(u64::from(self.config.mss)) {
             self.timer = Timer::OFF;
         } else {
             self.arm(TimerKind::Persist, now + self.persist_wait());

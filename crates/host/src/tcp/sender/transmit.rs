@@ -9,6 +9,7 @@ use super::window_use::Waiting;
 use super::{Sender, TimerKind};
 use crate::source::SourceState;
 use crate::tcp::SendBuffer;
+use crate::tcp::write_queue::Wrote;
 
 /// Why new data did not leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,28 +87,104 @@ impl Sender {
                 return true;
             }
         }
-        match self.plan_new(now, in_flight, cwnd) {
+        // An application that is awake goes on writing as its bursts leave.
+        let wrote = if self.queue.is_asleep() { Wrote::Nothing } else { self.write_once(now) };
+        self.plan_from_queue(now, in_flight, cwnd, wrote)
+    }
+
+    #[inline(always)]
+    fn plan_from_queue(&mut self, now: Time, in_flight: u32, cwnd: u32, wrote: Wrote) -> bool {
+        match self.plan_new(now, in_flight, cwnd, wrote == Wrote::OnlyBuffer) {
             Ok(()) => true,
             Err(hold) => {
                 self.on_hold(now, hold, in_flight, cwnd);
-                hold == Hold::SendBuffer && self.plan_with_larger_buffer(now, in_flight, cwnd)
+                self.may_write(in_flight, cwnd) && self.write_on(now, hold, in_flight, cwnd)
             }
         }
     }
 
-    /// If the buffer is tuned, it grows when the application waits for room in it and the window has some
-    /// (Linux's `tcp_should_expand_sndbuf`); then what the application writes can leave.
+    /// What an awake application writes before a burst leaves.
+    #[inline(never)]
+    fn write_once(&mut self, now: Time) -> Wrote {
+        if self.queue.has_several() && !self.queue.is_complete() {
+            return Wrote::Nothing;
+        }
+        let wrote = self.write_more(now);
+        // Linux asks when a call begins whether everything of the one before has left.
+        if wrote == Wrote::OnlyBuffer && self.queue.take_end_of_call() {
+            let in_buffer = self.queue.head(self.nxt_byte).0 / u64::from(self.config.mss);
+            self.note_app_limit(self.in_flight() + in_buffer as u32, self.cwnd());
+        }
+        wrote
+    }
+
+    /// Whether the application is awake, or is woken now because there is enough memory.
+    #[inline(always)]
+    fn may_write(&mut self, in_flight: u32, cwnd: u32) -> bool {
+        if !self.queue.is_asleep() {
+            return !self.queue.is_complete();
+        }
+        if core::mem::take(&mut self.window_had_room) || in_flight < cwnd {
+            self.expand_send_buffer(cwnd);
+        }
+        self.queue.wake(self.nxt_byte, self.memory_taken())
+    }
+
+    /// If the buffer is tuned, it grows when the application waits for memory and the window has room
+    /// (Linux's `tcp_should_expand_sndbuf`).
+    #[inline(never)]
+    fn expand_send_buffer(&mut self, cwnd: u32) {
+        if self.config.send_buffer == SendBuffer::Auto {
+            let segments = cwnd.max(self.rack.reordering + 1);
+            let windows = self.cca.send_buffer_windows();
+            self.queue.grow(self.config.send_buffer_for(windows, segments));
+        }
+    }
+
+    /// The application writes although nothing can leave: until it sleeps, has nothing more, or has given an
+    /// empty queue something that can.
+    #[inline(never)]
+    fn write_on(&mut self, now: Time, hold: Hold, in_flight: u32, cwnd: u32) -> bool {
+        let is_empty = matches!(hold, Hold::NothingToSend | Hold::SendBuffer);
+        loop {
+            let wrote = self.write_more(now);
+            if wrote == Wrote::Nothing {
+                return false;
+            }
+            if is_empty || (hold == Hold::Deferred && wrote == Wrote::OnlyBuffer) {
+                return self.plan_from_queue(now, in_flight, cwnd, wrote);
+            }
+        }
+    }
+
+    /// As much as fits a buffer.
+    #[inline(always)]
+    fn write_more(&mut self, now: Time) -> Wrote {
+        let plan = match self.source.state(now) {
+            SourceState::Endless => u64::MAX,
+            SourceState::Until(bytes) | SourceState::SoFar(bytes) => bytes,
+            SourceState::Paused => 0,
+        };
+        self.queue.write(plan, self.nxt_byte, self.memory_taken())
+    }
+
+    /// Memory of all that is not acknowledged. What is selectively acknowledged is joined to long buffers, so
+    /// that it takes little more than its bytes.
+    #[inline(always)]
+    fn memory_taken(&self) -> u64 {
+        let sent = match self.board.is_empty() {
+            true => 0,
+            false => self.bursts - self.board.record(self.board.first()).burst,
+        };
+        let sent = if self.sacked_out == 0 { sent } else { self.buffers_not_joined(sent) };
+        self.queue.taken(self.una_byte, sent)
+    }
+
     #[cold]
     #[inline(never)]
-    fn plan_with_larger_buffer(&mut self, now: Time, in_flight: u32, cwnd: u32) -> bool {
-        if self.config.send_buffer != SendBuffer::Auto || in_flight >= cwnd {
-            return false;
-        }
-        let segments = cwnd.max(self.rack.reordering + 1);
-        let wanted = self.config.send_buffer_for(self.cca.send_buffer_windows(), segments);
-        let grows = wanted > self.send_buffer;
-        self.send_buffer = self.send_buffer.max(wanted);
-        grows && self.plan_burst(now)
+    fn buffers_not_joined(&self, sent: u32) -> u32 {
+        let (out, sacked) = (u64::from(self.packets_out()), u64::from(self.sacked_out));
+        (u64::from(sent) * (out - sacked) / out) as u32
     }
 
     /// True if only the pacer holds the burst back; then sets when to come back.
@@ -124,11 +201,18 @@ impl Sender {
     }
 
     #[inline(always)]
-    fn plan_new(&mut self, now: Time, in_flight: u32, cwnd: u32) -> Result<(), Hold> {
+    fn plan_new(
+        &mut self,
+        now: Time,
+        in_flight: u32,
+        cwnd: u32,
+        is_at_once: bool,
+    ) -> Result<(), Hold> {
         let mss = u64::from(self.config.mss);
-        let (written, left) = (self.written(now), self.left_of_send_buffer());
-        if written == 0 || left == 0 {
-            return Err(if written == 0 { Hold::NothingToSend } else { Hold::SendBuffer });
+        let (available, is_last) = self.available(now);
+        if available == 0 {
+            let is_asleep = self.queue.is_asleep();
+            return Err(if is_asleep { Hold::SendBuffer } else { Hold::NothingToSend });
         }
         if in_flight >= cwnd {
             return Err(Hold::Window);
@@ -139,19 +223,19 @@ impl Sender {
         if self.board.is_empty() && self.totals.segments_sent > 0 {
             self.restart(now, self.pacer.stamp.min(now));
         }
-        // What is left counts in whole segments, unless the window ends before.
-        let is_beyond = left > u64::from(cwnd - in_flight) * mss;
-        let available = written.min(if is_beyond { left } else { left.next_multiple_of(mss) });
         let room = self.window_end.saturating_sub(self.nxt_byte);
         if room < mss.min(available) {
             return Err(Hold::Receiver);
         }
-        let most = self.burst_limit().min(self.left_of_buffer());
+        let most = self.burst_limit();
         let quota = (cwnd - in_flight).min((cwnd / 2).max(1));
-        if most > 1 && self.defers(now, in_flight, cwnd, room, most, available) {
+        // What will get nothing more can leave whole; a single segment never waits.
+        let whole = if is_last && !self.queue.is_complete() { u64::MAX } else { available };
+        if available > mss && !is_at_once && self.defers(now, in_flight, cwnd, room, most, whole) {
             return Err(Hold::Deferred);
         }
         let count = quota.min(most);
+        self.window_had_room |= in_flight + count < cwnd;
         let full = u64::from(count) * mss;
         if full <= room.min(available) {
             self.send_new(now, full, count);
@@ -164,33 +248,21 @@ impl Sender {
         Ok(())
     }
 
-    /// Bytes that the application has written and that are unsent; `u64::MAX` if it never stops.
+    /// Bytes of the buffer that leaves next, and whether it is the last one. None, while the application pauses.
     #[inline(always)]
-    pub(super) fn written(&self, now: Time) -> u64 {
+    pub(super) fn available(&self, now: Time) -> (u64, bool) {
         match self.source.state(now) {
-            SourceState::Endless => u64::MAX,
-            SourceState::Until(bytes) | SourceState::SoFar(bytes) => {
-                bytes.saturating_sub(self.nxt_byte)
-            }
-            SourceState::Paused => 0,
+            SourceState::Paused => (0, true),
+            _ => self.queue.head(self.nxt_byte),
         }
     }
 
-    /// Bytes for which the send buffer has room beside those not acknowledged, up to the end of the
-    /// segment that fills it.
-    #[inline(always)]
-    fn left_of_send_buffer(&self) -> u64 {
-        self.send_buffer.saturating_sub(self.nxt_byte - self.una_byte)
-    }
-
-    /// Bytes that are in the send buffer and have not been sent. The application writes as soon as it may.
+    /// Bytes that the application has written and that have not been sent; zero, if it never ends and nothing limits it.
     pub(super) fn not_sent(&self, now: Time) -> u64 {
-        let held = self.written(now).min(self.left_of_send_buffer());
-        match self.config.notsent_lowat {
-            Some(most) => held.min(most),
-            // Endless in a buffer without a limit.
-            None if self.send_buffer == u64::MAX && self.written(now) == u64::MAX => 0,
-            None => held,
+        match self.source.state(now) {
+            SourceState::Paused => 0,
+            SourceState::Endless if self.config.send_buffer == SendBuffer::UNLIMITED => 0,
+            _ => self.queue.end() - self.nxt_byte,
         }
     }
 
@@ -198,8 +270,7 @@ impl Sender {
     /// the receiver would accept.
     pub(super) fn send_probe_of_new_data(&mut self, now: Time) -> bool {
         let mss = u64::from(self.config.mss);
-        let fits = if self.left_of_send_buffer() == 0 { 0 } else { mss };
-        let available = self.written(now).min(fits);
+        let available = self.available(now).0.min(mss);
         let room = self.window_end.saturating_sub(self.nxt_byte);
         if available == 0 || room < available {
             return false;
@@ -219,8 +290,14 @@ impl Sender {
         let mut left = bytes;
         for _ in 0..count {
             let payload = left.min(mss) as u32;
-            self.board.push(now, memo, self.nxt_byte + bytes - left, payload);
+            self.board.push(now, memo, self.nxt_byte + bytes - left, payload, self.bursts);
             left -= u64::from(payload);
+        }
+        self.bursts += 1;
+        let ends_marked = self.queue.on_sent(self.nxt_byte + bytes);
+        let push = count > 1 || ends_marked || bytes < mss;
+        if push {
+            self.board.record_mut(first + count - 1).is_pushed = true;
         }
         let cwr = core::mem::take(&mut self.ecn.owes_cwr);
         self.burst = Some(Burst {
@@ -230,7 +307,7 @@ impl Sender {
             end_byte: self.nxt_byte + bytes,
             retransmission: false,
             cwr,
-            push: count > 1 || bytes < mss,
+            push,
         });
         self.nxt_byte += bytes;
         self.on_burst(now, bytes, count, prior_in_flight, false);
@@ -276,10 +353,11 @@ impl Sender {
         let prior_in_flight = self.in_flight();
         let count = end - first;
         let memo = self.memo(now, count);
-        let mut bytes = 0;
+        let (mut bytes, mut push) = (0, count > 1);
         for segment in first..end {
             let record = self.board.record(segment);
             bytes += u64::from(record.payload);
+            push |= record.is_pushed && segment + 1 == end;
             self.retrans_out += u32::from(!record.is_retransmitted);
             self.board.set_retransmitted(segment, now, memo);
         }
@@ -291,7 +369,7 @@ impl Sender {
             end_byte: byte + bytes,
             retransmission: true,
             cwr: false,
-            push: count > 1,
+            push,
         });
         self.totals.retransmitted += u64::from(count);
         self.totals.bytes_retransmitted += bytes;
@@ -327,7 +405,7 @@ impl Sender {
             Quantum::Segments(segments) => return segments.max(1),
             Quantum::Auto { least } => least,
         };
-        let most = u64::from(self.config.gso_max_size - GSO_HEADROOM);
+        let most = u64::from(self.config.most_of_a_burst());
         let rate = self.pacer.rate;
         let mut bytes = if rate.is_unlimited() { most } else { rate.as_bytes_per_sec() >> 10 };
         // By default the addition doubles for every 512 µs that the round-trip time is shorter,
@@ -338,15 +416,6 @@ impl Sender {
             bytes += most >> distance;
         }
         (bytes.min(most) as u32 / self.config.mss).max(least)
-    }
-
-    /// Segments up to the end of the buffer in which the next one lies.
-    fn left_of_buffer(&self) -> u32 {
-        if !self.config.buffer_bound {
-            return u32::MAX;
-        }
-        let buffer = ((self.config.gso_max_size - GSO_HEADROOM) / self.config.mss).max(1);
-        buffer - self.board.end() % buffer
     }
 
     /// Whether a burst that the window cuts short should wait for the next acknowledgement
@@ -402,18 +471,22 @@ impl Sender {
         };
         self.usage.wait(now, waiting);
         match hold {
-            Hold::NothingToSend | Hold::SendBuffer => {
-                if in_flight < cwnd && self.lost_out <= self.retrans_out {
-                    self.rate.app_limited = (self.rate.delivered + u64::from(in_flight)).max(1);
-                }
-            }
+            Hold::NothingToSend => self.note_app_limit(in_flight, cwnd),
             Hold::Receiver => {
                 self.rate.rwnd_limited = (self.rate.delivered + u64::from(in_flight)).max(1);
                 self.persist(now);
             }
-            Hold::Window | Hold::Deferred | Hold::Pacing => {}
+            // Who sleeps in a call is not asked.
+            Hold::SendBuffer | Hold::Window | Hold::Deferred | Hold::Pacing => {}
         }
         self.validate_window(now, in_flight >= cwnd);
+    }
+
+    /// The application had nothing more to send, though the window had room.
+    fn note_app_limit(&mut self, in_flight: u32, cwnd: u32) {
+        if in_flight < cwnd && self.lost_out <= self.retrans_out {
+            self.rate.app_limited = (self.rate.delivered + u64::from(in_flight)).max(1);
+        }
     }
 
     /// Once a flight, determines whether the window was the limit, and tells the controller if it
@@ -450,6 +523,3 @@ impl Sender {
         }
     }
 }
-
-/// Room that Linux leaves in an offloaded packet for headers.
-const GSO_HEADROOM: u32 = 321;
