@@ -161,6 +161,7 @@ impl Kernels {
             tick: usual.tick,
             header_room: usual.header_room,
             buffer_overhead: usual.buffer_overhead,
+            buffer_bound: usual.buffer_bound,
             // Without offloading they mean nothing.
             tso_rtt_log: usual.tso_rtt_log,
             gso_max_size: usual.gso_max_size,
@@ -181,6 +182,7 @@ impl Kernels {
                 "tick",
                 "header_room",
                 "buffer_overhead",
+                "buffer_bound",
             ]));
         }
         let ecn = match transport.ecn {

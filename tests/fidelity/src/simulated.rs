@@ -230,8 +230,9 @@ fn transport(situation: &Situation) -> Transport {
     Transport {
         // The user-mode kernel ran with HZ=100.
         tick: if is_user_mode { Span::from_millis(10) } else { Span::from_millis(4) },
-        // Only the emulated machine has the kernel of a distribution.
+        // Only the emulated machine has the kernel of a distribution, and one before 6.10.
         header_room: if is_user_mode || is_native { 192 } else { 320 },
+        buffer_bound: !is_user_mode && !is_native,
         buffer_overhead: (!is_user_mode && !is_native).then_some(1280),
         // The delay is on the way back, so answers to address requests wait in it too.
         address_resolution: if is_native {

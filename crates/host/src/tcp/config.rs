@@ -71,6 +71,9 @@ sojourn_core::params! {
         pub deferral: Span = "1ms", time(Span::ZERO, Span::from_secs(1)),
             "a short burst waits for an acknowledgement that is due within this time and half a round trip; \
              `1s` is what Linux before 6.13 did";
+        pub buffer_bound: bool as Truth = "false",
+            "bursts end where a buffer of the send queue ends, which the application filled to `gso_max_size`; it is what Linux \
+             before 6.10 did: later ones fill a burst from the next buffer";
         pub pacing: bool as Truth = "false",
             "paces also a congestion control that has no pacing rate of its own, as the `fq` discipline at \
              the sender would";

@@ -98,6 +98,23 @@ impl WriteQueue {
         }
     }
 
+    /// The first buffer takes bytes from the one behind it, to have `wanted` when everything before `next` is sent
+    /// (`tcp_grow_skb`). What it has then, and whether it is the last buffer.
+    pub(super) fn join(&mut self, next: u64, wanted: u64) -> (u64, bool) {
+        if let [Some(mut head), Some(second)] = [0, 1].map(|index| self.buffers.get(index).copied())
+        {
+            head.end = second.end.min(head.end.max(next + wanted));
+            if head.end == second.end {
+                head.push |= second.push;
+                self.buffers.pop_front();
+            } else {
+                self.buffers[1].start = head.end;
+            }
+            self.buffers[0] = head;
+        }
+        self.head(next)
+    }
+
     /// More than one buffer waits.
     pub(super) fn has_several(&self) -> bool {
         self.buffers.len() > 1
@@ -329,6 +346,25 @@ mod tests {
         assert_eq!(queue.write(70_000, 0, 0), Wrote::Some);
         assert_eq!(marks(&queue), [1]);
         assert_eq!([65_000, 70_000].map(|sent| queue.on_sent(sent)), [false, true]);
+    }
+
+    /// Linux 6.10 and later. What is taken leaves the buffer behind, and the mark of one that is taken whole goes along.
+    #[test]
+    fn a_burst_is_filled_from_the_next_buffer() {
+        let mut queue = queue(MEMORY, 1 << 20);
+        fill(&mut queue, 0);
+        assert!(!queue.on_sent(60_000));
+        assert_eq!(queue.join(60_000, 8_000), (8_000, false));
+        assert!(!queue.on_sent(68_000));
+        assert_eq!(queue.head(68_000), (62_000, false));
+        assert_eq!(queue.join(68_000, 8_000), (62_000, false), "there is more than is wanted");
+        assert!(![130_000, 195_000, 260_000].into_iter().any(|next| queue.on_sent(next)));
+        assert_eq!(queue.join(260_000, 90_000), (65_000, true), "nothing is behind");
+        let mut queue = self::queue(MEMORY, 1 << 20);
+        queue.write(70_000, 0, 0);
+        queue.write(70_000, 0, 0);
+        assert_eq!(queue.join(60_000, 45_000), (10_000, true));
+        assert!(queue.on_sent(70_000));
     }
 
     /// What is added to a buffer of which a part has left fills it again, without a look at memory.

@@ -173,6 +173,9 @@ impl Validation {
         if release < (6, 6) {
             keys += "adv_win_scale = 1\n";
         }
+        if release < (6, 10) {
+            keys += "buffer_bound = true\n";
+        }
         Ok(keys)
     }
 

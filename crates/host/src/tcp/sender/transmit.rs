@@ -209,7 +209,7 @@ impl Sender {
         is_at_once: bool,
     ) -> Result<(), Hold> {
         let mss = u64::from(self.config.mss);
-        let (available, is_last) = self.available(now);
+        let (mut available, mut is_last) = self.available(now);
         if available == 0 {
             let is_asleep = self.queue.is_asleep();
             return Err(if is_asleep { Hold::SendBuffer } else { Hold::NothingToSend });
@@ -223,20 +223,22 @@ impl Sender {
         if self.board.is_empty() && self.totals.segments_sent > 0 {
             self.restart(now, self.pacer.stamp.min(now));
         }
+        let most = self.burst_limit();
+        let count = (cwnd - in_flight).min((cwnd / 2).max(1)).min(most);
+        let full = u64::from(count) * mss;
+        if full > available && !is_last && !self.config.buffer_bound {
+            (available, is_last) = self.queue.join(self.nxt_byte, full);
+        }
         let room = self.window_end.saturating_sub(self.nxt_byte);
         if room < mss.min(available) {
             return Err(Hold::Receiver);
         }
-        let most = self.burst_limit();
-        let quota = (cwnd - in_flight).min((cwnd / 2).max(1));
         // What will get nothing more can leave whole; a single segment never waits.
         let whole = if is_last && !self.queue.is_complete() { u64::MAX } else { available };
         if available > mss && !is_at_once && self.defers(now, in_flight, cwnd, room, most, whole) {
             return Err(Hold::Deferred);
         }
-        let count = quota.min(most);
         self.window_had_room |= in_flight + count < cwnd;
-        let full = u64::from(count) * mss;
         if full <= room.min(available) {
             self.send_new(now, full, count);
         } else {
