@@ -65,13 +65,13 @@ impl ReceiveWindow {
             ReceiveBuffer::Auto { initial, .. } => initial,
         };
         let full = space * ratio / 256;
-        let slow_start = match buffer {
-            ReceiveBuffer::Window(bytes) => bytes,
-            // Whole segments if there is room for one, without the option for scaling; and room for one segment
-            // is kept free.
+        let (edge, slow_start) = match buffer {
+            ReceiveBuffer::Window(bytes) => (bytes, bytes),
+            // Whole segments if there is room for one, without the option for scaling. After the answer of the
+            // handshake room for one segment is kept free.
             _ => {
-                let whole = if full > mss { full - full % mss } else { full };
-                whole.min(65_535).min(full.saturating_sub(mss).max(2 * mss))
+                let whole = if full > mss { full - full % mss } else { full }.min(65_535);
+                (whole, whole.min(full.saturating_sub(mss).max(2 * mss)))
             }
         };
         Self {
@@ -85,8 +85,8 @@ impl ReceiveWindow {
             shown: (0, 0),
             is_grown: false,
             slow_start,
-            edge: slow_start,
-            offered: slow_start,
+            edge,
+            offered: edge,
             rtt: Span::MAX,
             window_end: 0,
             window_start: Time::NEVER,
@@ -300,6 +300,15 @@ mod tests {
         };
         // Half of 20 000 bytes without a segment has room for five; 1448/2304 of what the packet itself leaves for seven.
         assert_eq!((segments(Some(1)), segments(None)), (5, 7));
+    }
+
+    /// A kernel of 6.1 sent six segments of 1448 bytes on it, and never had as many in flight again.
+    #[test]
+    fn the_answer_of_the_handshake_offers_the_segment_that_is_kept_free_later() {
+        let mut window = ReceiveWindow::new(ReceiveBuffer::Locked(10_000), 1448, Some(1));
+        assert_eq!(window.at_first() / 1448, 6);
+        let later = |byte| window.advertise(byte, 0, 0) / 1448;
+        assert_eq!([1448, 2 * 1448, 10 * 1448].map(later), [5; 3]);
     }
 
     #[test]
