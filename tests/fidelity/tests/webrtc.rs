@@ -18,13 +18,9 @@ const MISSED: &[(&str, &str, &str)] = &[
     ("chr-tcp3p-bbr-4M-4bdp", "media_kbps alone1", GROUPS),
     ("chr-tcp3p-bbr-4M-4bdp", "wait_p50_ms alone1", GROUPS),
     ("chr-tcp3p-bbr-4M-4bdp", "wait_p95_ms alone1", GROUPS),
-    ("chr-tcp3p-cubic-10M-1bdp", "loss tcp", LOSS),
-    ("chr-tcp3p-cubic-4M-1bdp", "media_kbps tcp", BESIDE),
     ("chr-tcp3p-cubic-4M-1bdp", "tcp_kbps tcp", BESIDE),
     ("chr-tcp3p-cubic-4M-4bdp", "media_kbps tcp", BESIDE),
     ("chr-tcp3p-cubic-4M-4bdp", "media_kbps alone2", BESIDE),
-    ("chr-tcpfirst-bbr-4M-1bdp", "media_kbps both", BESIDE),
-    ("chr-tcpfirst-bbr-4M-1bdp", "media_kbps media_end", BESIDE),
     ("chr-tcpfirst-bbr-4M-4bdp", "media_kbps both", BESIDE),
     ("chr-tcpfirst-cubic-4M-1bdp", "media_kbps both", BESIDE),
     ("chr-tcpfirst-cubic-4M-1bdp", "tcp_kbps both", BESIDE),
@@ -39,7 +35,6 @@ const MISSED: &[(&str, &str, &str)] = &[
     ("aio-tcp3p-bbr-4M-1bdp", "tcp_kbps tcp", AIO_STORM),
     ("aio-tcp3p-bbr-4M-1bdp", "freezes tcp", AIO_STORM),
     ("aio-tcp3p-bbr-4M-4bdp", "media_kbps tcp", AIO_STORM),
-    ("aio-tcp3p-bbr-4M-4bdp", "tcp_kbps tcp", AIO_STORM),
     ("aio-tcp3p-bbr-4M-4bdp", "wait_p50_ms tcp", AIO_STORM),
     ("aio-tcp3p-bbr-4M-4bdp", "freezes tcp", AIO_STORM),
     ("aio-tcp3p-cubic-4M-1bdp", "freezes alone1", AIO_HOST),
@@ -72,8 +67,6 @@ const FREEZES: &str = "Of the 18 measured in one run seven are from the first si
     has begun five seconds before, 240 packets were lost in a second, and repairs keep \
     packets in the sender's pacer for 0.4 to 1.5 s. Rates, waits and losses agree; that the \
     pacer here is done sooner is not explained yet.";
-
-const LOSS: &str = "Not explained yet: the call loses 3.7 % where 0.9 and 1.6 % were measured, at rates that agree.";
 
 const BESIDE: &str = "Not explained yet. How fast a call gives way to TCP in a queue that TCP keeps full, and \
     how far it falls, decides where it is after a minute.";
