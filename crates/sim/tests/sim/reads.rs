@@ -175,7 +175,7 @@ fn a_window_changes_at_its_times_and_bounds_the_rate() {
 fn a_lost_update_of_the_window_is_made_up_for_by_a_probe() {
     let stops = reading(&[(100, SECOND), (0, secs(2)), (100, SECOND)]);
     let mut probed_after_it_read = 0;
-    for seed in 1..=20 {
+    for seed in 1..=200 {
         let log = run_with(Some(stops.clone()), window(64_000), Some(2_000_000), "5%", seed);
         assert_eq!(log.delivered, 2_000_000, "seed {seed}");
         let reads_again = Time::ZERO + secs(3) + Span::from_millis(20);
