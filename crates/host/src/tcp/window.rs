@@ -296,7 +296,7 @@ mod tests {
             for _ in 0..20 {
                 window.on_packet(1448, 2304, 1);
             }
-            window.advertise(0, 0, 0) / 1448
+            window.advertise(10 * 1448, 0, 0) / 1448
         };
         // Half of 20 000 bytes without a segment has room for five; 1448/2304 of what the packet itself leaves for seven.
         assert_eq!((segments(Some(1)), segments(None)), (5, 7));
@@ -404,9 +404,9 @@ mod tests {
         let mut window = ReceiveWindow::new(AUTO, 1448, None);
         let at = |millis| Time::ZERO + Span::from_millis(millis);
         window.on_in_order(at(10), 1448);
-        window.on_in_order(at(20), 1448 + 64_000);
+        window.on_in_order(at(20), 1448 + 65_000);
         assert_eq!(window.rtt, Span::MAX, "not all of it is here");
-        window.on_in_order(at(23), 1448 + 64_088);
+        window.on_in_order(at(23), 1448 + 65_160);
         assert_eq!(window.rtt, Span::from_millis(13));
     }
 }

@@ -132,8 +132,9 @@ impl Transmitter {
         match self {
             Self::Fixed(fixed) => fixed.bytes_to_come(now),
             Self::Trace(trace) => trace.bytes_to_come(now),
+            Self::Opportunities(opportunities) => opportunities.bytes_to_come(now),
             // Packets leave these at once.
-            Self::Unlimited | Self::Shaped(_) | Self::Opportunities(_) | Self::TokenBucket(_) => 0,
+            Self::Unlimited | Self::Shaped(_) | Self::TokenBucket(_) => 0,
         }
     }
 

@@ -95,6 +95,15 @@ impl Opportunities {
         self.count_until(now.as_nanos() / MILLI) as f64 * f64::from(self.size.bytes())
     }
 
+    /// Bytes of the packet being sent that opportunities after `now` carry.
+    pub(super) fn bytes_to_come(&self, now: Time) -> u64 {
+        let (len, period) = (self.schedule.millis().len() as u64, self.schedule.period_millis());
+        let used = self.lap / period * len + self.next as u64;
+        let over = self.count_until(now.as_nanos() / MILLI);
+        (used.saturating_sub(over) * u64::from(self.size.bytes()))
+            .saturating_sub(u64::from(self.left))
+    }
+
     /// Bytes that count for packets of `wire_bytes`, `segments` in all.
     pub(super) fn bytes_taken(&self, wire_bytes: u64, segments: u64) -> u64 {
         let per_segment = match self.size {

@@ -37,9 +37,19 @@ impl Observer for Log {
 /// Bytes that a link with this rate could have carried and did not, between `warmup` and the end,
 /// with more offered than it can carry; and bytes that it could have carried.
 fn unused(rate: RateConfig, warmup: Span, duration: Span, seed: u64) -> (f64, f64) {
-    let queue = || sojourn_qdisc::Config::parse("pfifo limit 100").expect("a discipline");
     // 150 Mbit/s in packets that fill an opportunity.
     let udp = UdpConfig { interval: Span::from_micros(80), frame: 1472, datagrams: 1, header: 28 };
+    unused_by(udp, rate, warmup, duration, seed)
+}
+
+fn unused_by(
+    udp: UdpConfig,
+    rate: RateConfig,
+    warmup: Span,
+    duration: Span,
+    seed: u64,
+) -> (f64, f64) {
+    let queue = || sojourn_qdisc::Config::parse("pfifo limit 100").expect("a discipline");
     let scenario = Scenario {
         warmup,
         ..two_hosts(
@@ -93,6 +103,23 @@ fn a_busy_link_uses_all_its_capacity_however_fast_that_changes() {
             assert!((unused / could).abs() < 0.015, "{text}: {unused} of {could} bytes unused");
             // What is under way at the end has not been carried yet. A bucket lets it pass at once.
             assert!(unused >= -2.0 || text.contains("htb"), "{text}: {unused} of {could} bytes");
+        }
+    }
+}
+
+#[test]
+fn a_packet_that_takes_several_opportunities_is_carried_by_one_after_the_other() {
+    let udp = UdpConfig { interval: Span::from_millis(1), frame: 60_000, datagrams: 1, header: 28 };
+    for text in
+        ["mahimahi FILE opportunity 1504", "mahimahi FILE opportunity 1500", "brownian max 80mbit"]
+    {
+        for warmup in [Span::ZERO, Span::from_millis(1234), Span::from_millis(1235)] {
+            for millis in 1240..1290 {
+                let duration = Span::from_millis(millis);
+                let (unused, could) = unused_by(udp, rate(text), warmup, duration, 1);
+                // One that did not fill its last opportunity lost the rest of it.
+                assert!((0.0..3010.0).contains(&unused), "{text}: {unused} of {could} bytes unused");
+            }
         }
     }
 }
