@@ -93,6 +93,10 @@ struct Card {
     number: u8,
     /// It cuts what is longer than a frame.
     offload: bool,
+    /// Its last kick that was replied to when it came.
+    kick: Option<Header>,
+    /// How many of its next kicks have been replied to already.
+    replied_ahead: u32,
 }
 
 /// Whether it runs.
@@ -121,6 +125,9 @@ struct Interrupt {
 
 /// It asks for the time, and wants to run then.
 const ON_INTERRUPT: [Says; 2] = [Says::Get, Says::Request];
+
+/// The payload of a reply that says that a message of a card was understood.
+const NOTHING_MORE: [u8; 8] = [0; 8];
 
 const ARRIVALS: u32 = 0;
 const SENT: u32 = 1;
@@ -481,7 +488,10 @@ impl Guest {
                 }
             }
             Says::Get => time = self.now,
-            Says::Update => self.now = self.now.max(message.time),
+            Says::Update => {
+                self.now = self.now.max(message.time);
+                self.take_before_kick()?;
+            }
             Says::TimeOfDay => time = TIME_OF_DAY,
             Says::Ack | Says::Run | Says::FreeUntil => {
                 let problem = format!("{:?} is not for a guest to say", message.says);
@@ -547,28 +557,42 @@ impl Guest {
         read(socket, &mut payload, &self.keeper)?;
         let message = CardMessage::read(header.kind, &payload)?;
         self.count_message()?;
-        let waits = header.wants_reply || message.is_question();
-        if waits {
-            self.take_answers_back()?;
-        }
         if let CardMessage::Kick { ring: SENT } = message {
+            if self.cards[card].replied_ahead > 0 {
+                self.cards[card].replied_ahead -= 1;
+                return Ok(());
+            }
+            self.cards[card].kick = header.wants_reply.then_some(header);
             self.take_frames(card)?;
+        }
+        if header.wants_reply || message.is_question() {
+            self.take_answers_back()?;
         }
         let answer = self.cards[card].answer(&message, files)?;
         let answer = match answer {
             Some(answer) => answer,
-            None if header.wants_reply => vec![0; 8],
+            None if header.wants_reply => NOTHING_MORE.to_vec(),
             None => return Ok(()),
         };
         let socket = self.cards[card].socket.as_mut().expect("it has just spoken");
-        write(socket, &header.answer(&answer), &self.keeper)?;
-        if !waits {
-            return Ok(());
+        write(socket, &header.answer(&answer), &self.keeper)
+    }
+
+    /// It tells the time because it is about to say that it has frames to send, which are in their ring already. They are taken now,
+    /// and the reply to the kick, which it waits for next, is sent ahead.
+    fn take_before_kick(&mut self) -> Result<(), Fault> {
+        for card in 0..self.cards.len() {
+            let Some(kick) = self.cards[card].kick.filter(|_| self.has_started) else { continue };
+            let before = self.sent.len();
+            self.take_frames(card)?;
+            if self.sent.len() > before {
+                let Card { socket, replied_ahead, .. } = &mut self.cards[card];
+                let socket = socket.as_mut().expect("it has kicked before");
+                write(socket, &kick.answer(&NOTHING_MORE), &self.keeper)?;
+                *replied_ahead += 1;
+            }
         }
-        // Behind the answer of the card, which it takes first.
-        let mut ahead = Vec::new();
-        self.answer_ahead(&mut ahead, self.now);
-        write(&mut self.clock, &ahead, &self.keeper)
+        Ok(())
     }
 
     /// Everything that waits to be sent leaves at the present time of the guest.
