@@ -7,7 +7,8 @@
 //! Each answer that a guest waits for costs two changes of the process at work, and these are most of what a run takes. So an answer
 //! that says nothing but that a message was read, and that the guest needs in any case, is sent ahead, with what wakes the guest:
 //! its next message then goes on without a pause. A guest that is told to wait gets its answer only with the next thing that happens
-//! to it: until then it is deaf to interrupts, so the answers to what an interrupt makes it ask can be sent ahead, too.
+//! to it: until then it is deaf to interrupts, so the answers to what an interrupt makes it ask can be sent ahead, too. What it says
+//! after a frame is mostly that it waits, so nothing is sent ahead behind the reply of its card.
 
 use std::collections::VecDeque;
 use std::fs::File;

@@ -118,7 +118,7 @@ columns! {
     throughput_mbps "Mbit/s" "Ethernet bytes that left the queue in the step",
     sojourn_mean_ms "ms" "Mean wait of the packets that left the queue in the step",
     sojourn_max_ms "ms" "Longest wait of a packet that left the queue in the step",
-    queue_peak_pkts "packets" "Largest backlog that an arrival made in the step",
+    queue_peak_pkts "packets" "Largest backlog that an arrival made in the step, or that at its end",
     drops "packets" "Packets dropped or lost in the step",
     marks "packets" "Packets marked Congestion Experienced in the step",
     queue_pkts "packets" "Backlog",
@@ -327,6 +327,8 @@ impl Rows {
     pub(crate) fn set_link(&mut self, link: usize, sample: &QueueSample) {
         let Some(row) = self.links[link].last_mut() else { return };
         row.queue_pkts = sample.packets as f32;
+        // What arrives at the very end of the step is in its backlog.
+        row.queue_peak_pkts = row.queue_peak_pkts.max(row.queue_pkts);
         row.queue_bytes = sample.bytes as f32;
         row.capacity_mbps = mbps(sample.capacity).unwrap_or(f32::NAN);
     }

@@ -319,6 +319,14 @@ fn a_run_is_exported_to_csv_and_iperf3() {
     let goodput = results.table.value(&results.table.rows[1], "goodput_mbps").unwrap();
     let told = iperf["end"]["streams"][0]["sender"]["bits_per_second"].as_f64().unwrap() / 1e6;
     assert!((told - goodput).abs() < 0.01, "{told} {goodput}");
+    // Like those of the intervals, they are of what the sender's smoothed round-trip time was.
+    let sender = &iperf["end"]["streams"][0]["sender"];
+    let rtt = |key: &str| sender[key].as_u64().unwrap();
+    let of_intervals = iperf["intervals"].as_array().unwrap().iter();
+    for seen in of_intervals.filter_map(|interval| interval["streams"][0]["rtt"].as_u64()) {
+        assert!((rtt("min_rtt")..=rtt("max_rtt")).contains(&seen), "{seen}: {sender}");
+    }
+    assert!((rtt("min_rtt")..=rtt("max_rtt")).contains(&rtt("mean_rtt")), "{sender}");
     assert!(export::iperf3(&results, 99, &series).is_empty());
     assert!(export::flent(&results, 99, &series).is_empty());
 }

@@ -791,6 +791,7 @@ fn backlog_is_meant_over_time_and_its_peak_is_seen_at_arrivals() {
     assert_eq!(value("queue_mean_pkts"), (2.0 * 10.0 + 4.0 * 20.0 + 2.0 * 60.0) / 8.0);
     assert_eq!((value("queue_p50_pkts"), value("queue_max_pkts")), (20.0, 77.0));
     assert_eq!(run.series.links[0].queue_peak_pkts[19], 900.0);
+    assert_eq!(run.series.links[0].queue_peak_pkts[79], 60.0);
     assert_eq!(run.series.links[0].queue_peak_pkts[90], 77.0);
 }
 

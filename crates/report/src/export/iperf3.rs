@@ -164,10 +164,11 @@ fn sum(streams: &[Value], is_up: bool, start: f64, end: f64) -> Value {
 fn stream(results: &Results, of: &Stream<'_>, row: Option<&Row>, seconds: f64) -> Value {
     let one = of.series;
     let metric = |name: &str| row.and_then(|row| results.table.value(row, name));
-    let most = |name: &str| {
-        let known = one.column(name).unwrap_or(&[]).iter().flatten().copied();
-        known.filter(|value| value.is_finite()).reduce(f64::max)
+    let known = |name: &str| -> Vec<f64> {
+        let column = one.column(name).unwrap_or(&[]).iter().flatten().copied();
+        column.filter(|value| value.is_finite()).collect()
     };
+    let most = |name: &str| known(name).into_iter().reduce(f64::max);
     let micros = |ms: Option<f64>| ms.map(|ms| whole(ms * 1e3));
     let bytes = whole(metric("delivered_bytes").unwrap_or(0.0));
     // In both, iperf3 says whether its client is the sender.
@@ -179,8 +180,12 @@ fn stream(results: &Results, of: &Stream<'_>, row: Option<&Row>, seconds: f64) -
     sent["retransmits"] = json!(whole(metric("retransmits").unwrap_or(0.0)));
     sent["max_snd_cwnd"] = json!(most("cwnd_pkts").map(|packets| whole(packets * MSS)));
     sent["max_snd_wnd"] = json!(most("rwnd_bytes").map(whole));
-    sent["max_rtt"] = json!(micros(metric("rtt_max_ms")));
-    sent["min_rtt"] = json!(micros(metric("rtt_min_ms")));
-    sent["mean_rtt"] = json!(micros(metric("rtt_mean_ms")));
+    // Like iperf3's they are of the smoothed round-trip time whenever it was looked at, here at each step, and of the
+    // whole run.
+    let srtt = known("srtt_ms");
+    let mean = srtt.iter().sum::<f64>() / srtt.len() as f64;
+    sent["max_rtt"] = json!(micros(srtt.iter().copied().reduce(f64::max)));
+    sent["min_rtt"] = json!(micros(srtt.iter().copied().reduce(f64::min)));
+    sent["mean_rtt"] = json!(micros(Some(mean).filter(|mean| mean.is_finite())));
     json!({ "sender": sent, "receiver": received })
 }

@@ -37,8 +37,6 @@ pub(super) struct Connection {
     segments: BTreeMap<u32, (u64, u32)>,
     /// Payload of a full segment, as far as is known.
     mss: u32,
-    /// Of the newest IP packet.
-    identification: u16,
     /// Everything before this segment is acknowledged.
     acknowledged: u32,
     /// When the answering end first said that it sends no more, and when that first arrived.
@@ -150,7 +148,7 @@ impl Connection {
                 // Zero would mean that there is no checksum (RFC 768).
                 let sum = if sum == 0 { 0xffff } else { sum };
                 udp[6..8].copy_from_slice(&sum.to_be_bytes());
-                let bytes = self.ip(packet, 17, IPV4 + UDP + payload, &udp);
+                let bytes = Self::ip(packet, 17, IPV4 + UDP + payload, &udp);
                 vec![whole(bytes, (ETHERNET + IPV4 + UDP + payload) as u32, u64::from(*number))]
             }
             Body::Echo { number, .. } => {
@@ -161,7 +159,7 @@ impl Connection {
                 icmp.extend((*number as u16).to_be_bytes());
                 let sum = checksum(&icmp, None);
                 icmp[2..4].copy_from_slice(&sum.to_be_bytes());
-                let bytes = self.ip(packet, 1, length, &icmp);
+                let bytes = Self::ip(packet, 1, length, &icmp);
                 vec![whole(bytes, (ETHERNET + length) as u32, u64::from(*number))]
             }
         }
@@ -185,7 +183,7 @@ impl Connection {
     }
 
     fn segment(
-        &mut self,
+        &self,
         packet: &Packet,
         segment: &SegmentBody,
         byte: u64,
@@ -211,10 +209,10 @@ impl Connection {
             window: 64,
             options,
         };
-        self.tcp(packet, &tcp, payload as usize)
+        Self::tcp(packet, &tcp, payload as usize)
     }
 
-    fn acknowledgement(&mut self, packet: &Packet, ack: &AckBody) -> Vec<u8> {
+    fn acknowledgement(&self, packet: &Packet, ack: &AckBody) -> Vec<u8> {
         const FIN: u16 = 0x01;
         const ACK: u16 = 0x10;
         let fin = if ack.flags.contains(AckFlags::FIN) { FIN } else { 0 };
@@ -246,7 +244,7 @@ impl Connection {
             window: (ack.window >> WINDOW_SCALE).min(u32::from(u16::MAX)) as u16,
             options: padded_options(options, packet.ip_len()),
         };
-        self.tcp(packet, &tcp, 0)
+        Self::tcp(packet, &tcp, 0)
     }
 
     /// The byte position at which a segment begins, or will begin.
@@ -268,7 +266,7 @@ impl Connection {
         Some((sequence(*first), sequence(last + u64::from(*payload))))
     }
 
-    fn handshake(&mut self, packet: &Packet, asked: Time, ecn: TcpEcn) -> Vec<u8> {
+    fn handshake(&self, packet: &Packet, asked: Time, ecn: TcpEcn) -> Vec<u8> {
         const SYN: u16 = 0x02;
         const ACK: u16 = 0x10;
         let answer = packet.direction == Direction::Reverse;
@@ -285,10 +283,10 @@ impl Connection {
             window: u16::MAX,
             options,
         };
-        self.tcp(packet, &tcp, 0)
+        Self::tcp(packet, &tcp, 0)
     }
 
-    fn tcp(&mut self, packet: &Packet, tcp: &Tcp, payload: usize) -> Vec<u8> {
+    fn tcp(packet: &Packet, tcp: &Tcp, payload: usize) -> Vec<u8> {
         let (source, destination) = ports(packet);
         let header = TCP + tcp.options.len();
         let mut out = Vec::with_capacity(header);
@@ -302,10 +300,10 @@ impl Connection {
         out.extend(&tcp.options);
         let sum = checksum(&out, Some((packet, 6, header + payload)));
         out[16..18].copy_from_slice(&sum.to_be_bytes());
-        self.ip(packet, 6, IPV4 + header + payload, &out)
+        Self::ip(packet, 6, IPV4 + header + payload, &out)
     }
 
-    fn ip(&mut self, packet: &Packet, protocol: u8, length: usize, above: &[u8]) -> Vec<u8> {
+    fn ip(packet: &Packet, protocol: u8, length: usize, above: &[u8]) -> Vec<u8> {
         let (source, destination) = addresses(packet);
         let mut out = Vec::with_capacity(ETHERNET + IPV4 + above.len());
         for host in [packet.dst, packet.src] {
@@ -319,10 +317,9 @@ impl Connection {
             Ecn::Ect0 => 2,
             Ecn::Ce => 3,
         };
-        self.identification = self.identification.wrapping_add(1);
         let mut ip = vec![0x45, packet.dscp << 2 | ecn];
         ip.extend((length.min(usize::from(u16::MAX)) as u16).to_be_bytes());
-        ip.extend(self.identification.to_be_bytes());
+        ip.extend(identification(packet, above).to_be_bytes());
         ip.extend([0x40, 0, 64, protocol, 0, 0]);
         ip.extend(source);
         ip.extend(destination);
@@ -332,6 +329,23 @@ impl Connection {
         out.extend(above);
         out
     }
+}
+
+/// The number of an IP packet, the same at every tap: of what left at one moment each has another, so that
+/// the same packet can be found in two captures. `above` is its payload.
+fn identification(packet: &Packet, above: &[u8]) -> u16 {
+    let number = match packet.body {
+        Body::Datagram { number, .. }
+        | Body::Opaque { number, .. }
+        | Body::Rtp(RtpBody { number, .. })
+        | Body::Echo { number, .. } => u64::from(number),
+        // The sequence number of TCP.
+        _ => above.first_chunk().map_or(0, |head: &[u8; 8]| u64::from_be_bytes(*head)),
+    };
+    // Multiplication by an odd number spreads what differs in the lower bits.
+    let mixed =
+        (number ^ packet.sent.as_nanos().rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 48) as u16
 }
 
 struct Tcp {

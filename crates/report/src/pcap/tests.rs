@@ -1,6 +1,8 @@
+use std::collections::BTreeSet;
+
 use sojourn_core::{
-    AckBody, AckFlags, AckKind, DropReason, Ecn, FlowId, HostId, SackBlock, SegmentBody, Span,
-    TcpEcn,
+    AckBody, AckFlags, AckKind, ContentId, DropReason, Ecn, FlowId, HostId, SackBlock, SegmentBody,
+    Span, TcpEcn,
 };
 
 use super::*;
@@ -179,6 +181,24 @@ fn every_tap_point_is_an_interface() {
     assert_eq!(interfaces, [0, 2, 3, 1]);
     let times: Vec<u64> = blocks.iter().map(|block| block.1).collect();
     assert_eq!(times, [10, 20, 30, 40], "blocks are in order of time");
+    let numbers: Vec<&[u8]> = blocks.iter().map(|block| &block.2[18..20]).collect();
+    assert!(numbers.iter().all(|number| *number == numbers[0]), "{numbers:?}");
+}
+
+#[test]
+fn packets_that_leave_at_one_moment_have_numbers_of_their_own() {
+    let mut pcap = observer(Taps::default());
+    let flow = Who::Flow(FlowId(0));
+    let burst = data(10, 0, 20, false);
+    pcap.record(burst.sent, flow, &Event::Sent { packet: &burst });
+    for number in 0..20 {
+        let datagram =
+            packet(0, Direction::Forward, 10, 1500, Body::Opaque { number, content: ContentId(0) });
+        pcap.record(datagram.sent, flow, &Event::Sent { packet: &datagram });
+    }
+    let blocks = blocks(&pcap.finish().unwrap());
+    let numbers: BTreeSet<&[u8]> = blocks.iter().map(|block| &block.2[18..20]).collect();
+    assert_eq!(numbers.len(), 40);
 }
 
 #[test]

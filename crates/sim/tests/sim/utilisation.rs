@@ -118,7 +118,10 @@ fn a_packet_that_takes_several_opportunities_is_carried_by_one_after_the_other()
                 let duration = Span::from_millis(millis);
                 let (unused, could) = unused_by(udp, rate(text), warmup, duration, 1);
                 // One that did not fill its last opportunity lost the rest of it.
-                assert!((0.0..3010.0).contains(&unused), "{text}: {unused} of {could} bytes unused");
+                assert!(
+                    (0.0..3010.0).contains(&unused),
+                    "{text}: {unused} of {could} bytes unused"
+                );
             }
         }
     }

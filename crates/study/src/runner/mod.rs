@@ -141,6 +141,11 @@ pub enum RunError {
     Threads(String),
     #[error(transparent)]
     Results(#[from] ResultsError),
+    #[error(
+        "{folder} holds results of another study than {first}, or of it with other settings; the folders to join are \
+         shards of one"
+    )]
+    OtherShard { folder: PathBuf, first: PathBuf },
     #[error("nothing to join: no folder is given")]
     NoFolders,
     #[error("{folder}: is one of the folders to join; choose another with --out")]
@@ -183,6 +188,7 @@ impl RunError {
             Self::Io { source, .. } => is_of_machine(source),
             Self::Study(_)
             | Self::OtherStudy { .. }
+            | Self::OtherShard { .. }
             | Self::NoFolders
             | Self::JoinedIntoItself { .. }
             | Self::OwnStudy { .. } => false,
@@ -238,7 +244,7 @@ pub fn join(folders: &[PathBuf], out: &Path) -> Result<Summary, RunError> {
     for path in folders {
         let folder = Folder::new(path);
         if folder.plan()?.digest != plan.digest {
-            return Err(RunError::OtherStudy { folder: path.clone() });
+            return Err(RunError::OtherShard { folder: path.clone(), first: folders[0].clone() });
         }
         for part in folder.parts()? {
             rows.push(part.rows(&plan, None)?);

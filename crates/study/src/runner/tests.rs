@@ -472,7 +472,7 @@ fn what_a_stopped_run_measured_is_kept_beside_the_results() {
     assert!(aside.plan.title.ends_with(": run 1, stopped after 1.0 s"), "{}", aside.plan.title);
     assert_eq!(Folder::open(&out).unwrap().missing, [1, 2, 3, 4, 5]);
     let error = join(&[out.clone(), stopped.folder.clone()], &scratch.path("both")).unwrap_err();
-    assert!(matches!(error, RunError::OtherStudy { .. }), "{error}");
+    assert!(matches!(error, RunError::OtherShard { .. }), "{error}");
 
     options.stop = Stop::default();
     let summary = run(&study, &options, &|_| {}).unwrap();
