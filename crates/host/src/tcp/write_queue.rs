@@ -6,8 +6,10 @@ use alloc::collections::VecDeque;
 /// The unsent end of the stream.
 #[derive(Clone, Debug)]
 pub(super) struct WriteQueue {
-    /// In the order of the stream. The last one may be added to while it has room.
-    buffers: VecDeque<Buffer>,
+    /// What leaves next; empty if nothing waits.
+    head: Buffer,
+    /// What waits behind it, in the order of the stream. The last buffer of all may be added to while it has room.
+    behind: VecDeque<Buffer>,
     /// Byte position up to which the application has written.
     end: u64,
     memory: Memory,
@@ -22,6 +24,8 @@ pub(super) struct WriteQueue {
     marked: u64,
     /// The application has more to write, and waits for memory.
     is_asleep: bool,
+    /// As long as not everything before this is acknowledged, there is too little memory to wake it.
+    wakes_from: u64,
     /// It has written all that it has.
     is_complete: bool,
     /// Where its call ends in which it writes, and whether one ended with what it wrote last.
@@ -35,6 +39,16 @@ struct Buffer {
     end: u64,
     /// Its last segment will be marked PSH, even if it leaves alone.
     push: bool,
+}
+
+impl Buffer {
+    const fn empty(at: u64) -> Self {
+        Self { start: at, end: at, push: false }
+    }
+
+    const fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
 }
 
 /// What the queue may take.
@@ -69,7 +83,8 @@ impl WriteQueue {
     pub(super) fn new(mss: u32, most_of_a_buffer: u32, memory: Memory) -> Self {
         let mss = u64::from(mss);
         Self {
-            buffers: VecDeque::new(),
+            head: Buffer::empty(0),
+            behind: VecDeque::new(),
             end: 0,
             memory,
             mss,
@@ -78,6 +93,7 @@ impl WriteQueue {
             largest_window: 0,
             marked: 0,
             is_asleep: false,
+            wakes_from: 0,
             is_complete: false,
             call_ends: CALL,
             has_ended_call: false,
@@ -92,37 +108,39 @@ impl WriteQueue {
     /// Bytes that the first buffer still has when everything before `next` is sent, and whether it is the last buffer.
     #[inline(always)]
     pub(super) fn head(&self, next: u64) -> (u64, bool) {
-        match self.buffers.front() {
-            Some(head) => (head.end - next, self.buffers.len() == 1),
-            None => (0, true),
-        }
+        (self.head.end - next, self.behind.is_empty())
     }
 
     /// The first buffer takes bytes from the one behind it, to have `wanted` when everything before `next` is sent
     /// (`tcp_grow_skb`). What it has then, and whether it is the last buffer.
     pub(super) fn join(&mut self, next: u64, wanted: u64) -> (u64, bool) {
-        if let [Some(mut head), Some(second)] = [0, 1].map(|index| self.buffers.get(index).copied())
-        {
-            head.end = second.end.min(head.end.max(next + wanted));
-            if head.end == second.end {
-                head.push |= second.push;
-                self.buffers.pop_front();
-            } else {
-                self.buffers[1].start = head.end;
+        if let Some(second) = self.behind.front_mut() {
+            let end = second.end.min(self.head.end.max(next + wanted));
+            self.head.end = end;
+            second.start = end;
+            if second.is_empty() {
+                self.head.push |= second.push;
+                self.behind.pop_front();
             }
-            self.buffers[0] = head;
         }
         self.head(next)
     }
 
     /// More than one buffer waits.
     pub(super) fn has_several(&self) -> bool {
-        self.buffers.len() > 1
+        !self.behind.is_empty()
     }
 
     #[inline(always)]
     pub(super) fn is_asleep(&self) -> bool {
         self.is_asleep
+    }
+
+    /// Whether an application that sleeps may find enough memory to be woken, when everything before `una` is
+    /// acknowledged.
+    #[inline(always)]
+    pub(super) fn may_wake(&self, una: u64) -> bool {
+        una >= self.wakes_from
     }
 
     /// Nothing more will be written at the moment.
@@ -133,7 +151,8 @@ impl WriteQueue {
 
     /// What has not been sent was not written either.
     pub(super) fn take_back(&mut self, next: u64) {
-        self.buffers.clear();
+        self.behind.clear();
+        self.head = Buffer::empty(next);
         (self.end, self.marked) = (next, next);
         (self.is_asleep, self.is_complete) = (false, false);
     }
@@ -152,6 +171,7 @@ impl WriteQueue {
     /// Memory grows, if it is tuned.
     pub(super) fn grow(&mut self, most: u64) {
         self.memory.most = self.memory.most.max(most);
+        self.find_waking();
     }
 
     /// The receiver has offered so large a window; buffers are at most half as large.
@@ -172,20 +192,20 @@ impl WriteQueue {
     /// Everything before `next` has left. True if that ends a marked buffer.
     #[inline(always)]
     pub(super) fn on_sent(&mut self, next: u64) -> bool {
-        match self.buffers.front() {
-            Some(head) if head.end <= next => {
-                let push = head.push;
-                self.buffers.pop_front();
-                push
-            }
-            _ => false,
+        if self.head.end > next {
+            return false;
         }
+        let left = core::mem::replace(&mut self.head, Buffer::empty(self.end));
+        if let Some(second) = self.behind.pop_front() {
+            self.head = second;
+        }
+        left.push
     }
 
     /// Memory of what is not acknowledged: everything from `una` on is in so many buffers beside the unsent ones.
     #[inline(always)]
     pub(super) fn taken(&self, una: u64, sent_buffers: u32) -> u64 {
-        let buffers = self.buffers.len() as u64 + u64::from(sent_buffers);
+        let buffers = self.count() as u64 + u64::from(sent_buffers);
         self.end - una + buffers * self.memory.of_a_buffer
     }
 
@@ -198,8 +218,10 @@ impl WriteQueue {
         }
         let was_complete = core::mem::take(&mut self.is_complete);
         let mut room = 0;
-        if let Some(last) = self.buffers.back_mut() {
-            room = self.full.saturating_sub(last.end - last.start.max(next));
+        if !self.head.is_empty() {
+            let full = self.full;
+            let last = self.last();
+            room = full.saturating_sub(last.end - last.start.max(next));
             last.push &= room == 0 || !was_complete;
         }
         if room == 0 {
@@ -207,11 +229,14 @@ impl WriteQueue {
                 self.sleep();
                 return Wrote::Nothing;
             }
-            self.buffers.push_back(Buffer { start: self.end, end: self.end, push: false });
+            if !self.head.is_empty() {
+                self.behind.push_back(Buffer::empty(self.end));
+            }
             room = self.full;
         }
         let added = room.min(plan - self.end);
         self.end += added;
+        self.last().end = self.end;
         let is_done = self.end == plan;
         self.is_complete = is_done;
         // Linux also marks what it has written since the last mark when that is half of the largest window.
@@ -219,14 +244,11 @@ impl WriteQueue {
         if is_done || is_much {
             self.mark();
         }
-        let is_only = self.buffers.len() == 1;
+        let is_only = self.behind.is_empty();
         if self.end >= self.call_ends {
             self.call_ends += (self.end - self.call_ends) / CALL * CALL + CALL;
             self.marked = self.end;
             self.has_ended_call = is_only;
-        }
-        if let Some(last) = self.buffers.back_mut() {
-            last.end = self.end;
         }
         if is_only && added == room && !is_much { Wrote::OnlyBuffer } else { Wrote::Some }
     }
@@ -236,7 +258,7 @@ impl WriteQueue {
     #[inline(always)]
     pub(super) fn wake(&mut self, next: u64, taken: u64) -> bool {
         let is_woken = if self.memory.most == u64::MAX {
-            self.buffers.len() <= AHEAD / 2
+            self.count() <= AHEAD / 2
         } else {
             taken + taken / 2 <= self.memory.most
         };
@@ -246,7 +268,7 @@ impl WriteQueue {
 
     fn has_room(&self, next: u64, taken: u64) -> bool {
         let has_memory = if self.memory.most == u64::MAX {
-            self.buffers.len() < AHEAD
+            self.count() < AHEAD
         } else {
             taken < self.memory.most
         };
@@ -257,13 +279,30 @@ impl WriteQueue {
     fn sleep(&mut self) {
         self.is_asleep = true;
         self.mark();
+        self.find_waking();
     }
 
     fn mark(&mut self) {
         self.marked = self.end;
-        if let Some(last) = self.buffers.back_mut() {
-            last.push = true;
+        if !self.head.is_empty() {
+            self.last().push = true;
         }
+    }
+
+    /// Bytes alone, without what buffers take beside them, must leave a third of the memory free.
+    fn find_waking(&mut self) {
+        self.wakes_from = match self.memory.most {
+            u64::MAX => 0,
+            most => self.end.saturating_sub(most / 3 * 2 + 2),
+        };
+    }
+
+    fn count(&self) -> usize {
+        usize::from(!self.head.is_empty()) + self.behind.len()
+    }
+
+    fn last(&mut self) -> &mut Buffer {
+        self.behind.back_mut().unwrap_or(&mut self.head)
     }
 }
 
@@ -281,11 +320,11 @@ mod tests {
 
     /// Writes without an end until the application sleeps; how many buffers that made.
     fn fill(queue: &mut WriteQueue, una: u64) -> usize {
-        let before = queue.buffers.len();
+        let before = queue.count();
         while !queue.is_asleep() {
             queue.write(u64::MAX, una, queue.taken(una, 0));
         }
-        queue.buffers.len() - before
+        queue.count() - before
     }
 
     /// A buffer is begun while there is any memory, so the last one exceeds it; the application is woken when
@@ -327,8 +366,12 @@ mod tests {
     #[test]
     fn marks_are_where_the_application_sleeps_or_has_written_much_or_all() {
         let marks = |queue: &WriteQueue| -> Vec<usize> {
-            let marked = |(index, buffer): (usize, &Buffer)| buffer.push.then_some(index);
-            queue.buffers.iter().enumerate().filter_map(marked).collect()
+            let buffers = |queue: &WriteQueue| {
+                let head = (!queue.head.is_empty()).then_some(queue.head);
+                head.into_iter().chain(queue.behind.clone())
+            };
+            let marked = |(index, buffer): (usize, Buffer)| buffer.push.then_some(index);
+            buffers(queue).enumerate().filter_map(marked).collect()
         };
         let mut queue = queue(MEMORY, 1 << 20);
         fill(&mut queue, 0);

@@ -48,6 +48,8 @@ pub struct Sender {
     /// Byte position up to which the receiver will take data.
     pub(super) window_end: u64,
     pub(super) queue: WriteQueue,
+    /// Segments of a window for which the send buffer has been made large enough.
+    buffer_serves: u32,
     /// The window had room beside a burst since the application last looked for memory.
     window_had_room: bool,
     /// Bursts of new data so far.
@@ -206,6 +208,7 @@ impl Sender {
             nxt_byte: 0,
             window_end: 0,
             queue,
+            buffer_serves: 0,
             window_had_room: false,
             bursts: 0,
             sacked_out: 0,

@@ -124,18 +124,21 @@ impl Sender {
         if !self.queue.is_asleep() {
             return !self.queue.is_complete();
         }
-        if core::mem::take(&mut self.window_had_room) || in_flight < cwnd {
+        if (core::mem::take(&mut self.window_had_room) || in_flight < cwnd)
+            && cwnd.max(self.rack.reordering + 1) > self.buffer_serves
+        {
             self.expand_send_buffer(cwnd);
         }
-        self.queue.wake(self.nxt_byte, self.memory_taken())
+        self.queue.may_wake(self.una_byte) && self.queue.wake(self.nxt_byte, self.memory_taken())
     }
 
     /// If the buffer is tuned, it grows when the application waits for memory and the window has room
     /// (Linux's `tcp_should_expand_sndbuf`).
     #[inline(never)]
     fn expand_send_buffer(&mut self, cwnd: u32) {
+        let segments = cwnd.max(self.rack.reordering + 1);
+        self.buffer_serves = segments;
         if self.config.send_buffer == SendBuffer::Auto {
-            let segments = cwnd.max(self.rack.reordering + 1);
             let windows = self.cca.send_buffer_windows();
             self.queue.grow(self.config.send_buffer_for(windows, segments));
         }
@@ -233,10 +236,12 @@ impl Sender {
         if room < mss.min(available) {
             return Err(Hold::Receiver);
         }
-        // What will get nothing more can leave whole; a single segment never waits.
-        let whole = if is_last && !self.queue.is_complete() { u64::MAX } else { available };
-        if available > mss && !is_at_once && self.defers(now, in_flight, cwnd, room, most, whole) {
-            return Err(Hold::Deferred);
+        // A single segment never waits.
+        if available > mss && !is_at_once {
+            let buffer = (available, is_last);
+            if self.defers(now, in_flight, cwnd, room, most, buffer) {
+                return Err(Hold::Deferred);
+            }
         }
         self.window_had_room |= in_flight + count < cwnd;
         if full <= room.min(available) {
@@ -430,7 +435,7 @@ impl Sender {
         cwnd: u32,
         room: u64,
         most: u32,
-        available: u64,
+        (available, is_last): (u64, bool),
     ) -> bool {
         const RECENT: Span = Span::from_millis(1);
         let mss = u64::from(self.config.mss);
@@ -442,7 +447,9 @@ impl Sender {
         }
         let by_window = u64::from(cwnd - in_flight) * mss;
         let limit = by_window.min(room);
-        if limit >= u64::from(most) * mss || limit >= available {
+        // What will get nothing more can leave whole.
+        let whole = if is_last && !self.queue.is_complete() { u64::MAX } else { available };
+        if limit >= u64::from(most) * mss || limit >= whole {
             return false;
         }
         // A third of the window is enough for a burst.
