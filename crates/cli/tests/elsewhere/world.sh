@@ -11,8 +11,9 @@ mount --bind "$work/home" ~root
 for name in key other; do
     ssh-keygen -q -t ed25519 -N '' -f "$work/$name"
 done
+: > "$work/sshd.conf"
 listen() {
-    ip netns exec "$1" "$(command -v sshd)" -f /dev/null -E "$work/sshd.$1" -o PidFile=none -o ListenAddress="$2" \
+    ip netns exec "$1" "$(command -v sshd)" -f "$work/sshd.conf" -E "$work/sshd.$1" -o PidFile=none -o ListenAddress="$2" \
         -o HostKey="$work/key" -o AuthorizedKeysFile="$work/key.pub" -o StrictModes=no -o UsePAM=no
     # It goes to the background before it listens.
     waited=0
