@@ -10,6 +10,7 @@ use sojourn_core::{
     SegmentBody, TcpEcn, Time,
 };
 use sojourn_host::Contents;
+use sojourn_host::tcp::RoundTrips;
 
 use crate::frame::{self, Frame, Inner, Segment};
 
@@ -31,8 +32,7 @@ pub(crate) struct Conversation {
     pub(crate) received: u64,
     /// Bytes received beyond a hole: where each piece begins and ends.
     beyond: BTreeMap<u64, u64>,
-    /// When segments left that are not acknowledged, by where they end; `None` if more than once.
-    times: BTreeMap<u64, Option<Time>>,
+    round_trips: RoundTrips,
     /// Whether the sending end has said that no more follows.
     has_ended: bool,
     /// When echo requests left, by number.
@@ -65,8 +65,8 @@ fn key(body: &Body) -> Option<Key> {
 pub(crate) struct Arrival {
     /// Bytes that the receiving end has now got in order.
     pub(crate) delivered: u64,
-    /// A segment that was sent once has been acknowledged; when it left.
-    pub(crate) acked_sent_at: Option<Time>,
+    /// The sender takes a sample of its round-trip time; when that left of which it takes it.
+    pub(crate) sample_sent_at: Option<Time>,
     /// An echo came back; when it was asked for.
     pub(crate) echo_sent_at: Option<Time>,
 }
@@ -152,11 +152,17 @@ impl Conversation {
             }
             (Inner::Tcp(segment), Direction::Reverse) if self.first.is_some() => {
                 let acked = self.offset(segment.ack, self.acked).min(self.next);
-                if segment.has(Segment::ACK) && acked > self.acked {
-                    self.acked = acked;
-                    let later = self.times.split_off(&(acked + 1));
-                    let earlier = std::mem::replace(&mut self.times, later);
-                    arrival.acked_sent_at = earlier.into_values().rev().flatten().next();
+                if segment.has(Segment::ACK) {
+                    self.acked = self.acked.max(acked);
+                    let echo = segment
+                        .times
+                        .and_then(|(_, echoed)| self.stamped(Direction::Forward as usize, echoed));
+                    let blocks = segment
+                        .sack
+                        .iter()
+                        .map(|(begin, end)| (self.offset(*begin, acked), self.offset(*end, acked)));
+                    let blocks: Vec<(u64, u64)> = blocks.collect();
+                    arrival.sample_sent_at = self.round_trips.acknowledge(acked, blocks, echo);
                 }
             }
             (Inner::Echo { is_reply: true, number }, _) => {
@@ -211,10 +217,7 @@ impl Conversation {
             let end = byte + u64::from(segment.payload);
             let retransmission = byte < self.next;
             self.next = self.next.max(end);
-            let sent = self.times.entry(end).or_insert(Some(now));
-            if retransmission {
-                *sent = None;
-            }
+            self.round_trips.leave(now, byte, end);
             return Some(Body::Segment(SegmentBody {
                 first: (byte / size) as u32,
                 byte,
@@ -272,9 +275,14 @@ impl Conversation {
         if stamps.len() > KEPT {
             stamps.pop_front();
         }
-        let others = &self.stamps[1 - at];
-        let place = others.partition_point(|(stamp, _)| (stamp.wrapping_sub(echoed) as i32) < 0);
-        others.get(place).filter(|(stamp, _)| *stamp == echoed).map_or(Time::ZERO, |(_, at)| *at)
+        self.stamped(1 - at, echoed).unwrap_or(Time::ZERO)
+    }
+
+    /// When the first segment of a direction left that bears a timestamp.
+    fn stamped(&self, direction: usize, stamp: u32) -> Option<Time> {
+        let all = &self.stamps[direction];
+        let place = all.partition_point(|(own, _)| (own.wrapping_sub(stamp) as i32) < 0);
+        all.get(place).filter(|(own, _)| *own == stamp).map(|(_, at)| *at)
     }
 
     /// The position in the stream of a sequence number that is near to one that is known.

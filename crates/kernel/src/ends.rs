@@ -321,7 +321,7 @@ impl Endpoint for End {
         if arrival.delivered > 0 {
             tell(Event::Delivered { bytes: arrival.delivered });
         }
-        if let Some(sent) = arrival.acked_sent_at {
+        if let Some(sent) = arrival.sample_sent_at {
             tell(Event::Rtt { rtt: now.since(sent) });
         }
         if let Some(sent) = arrival.echo_sent_at {

@@ -15,6 +15,7 @@
 //! | `scoreboard` | a record for each segment outstanding |
 //! | `rate` | delivery rate samples |
 //! | `rtt` | round-trip time and retransmission timeout |
+//! | `round_trips` | the samples of a sender of which only packets are seen |
 //! | `receiver` | the receiving end: order, SACK blocks, when to acknowledge |
 //! | `send_buffer` | how much waits to be sent or acknowledged |
 //! | `write_queue` | what is written and not sent |
@@ -33,6 +34,7 @@ mod prr;
 mod rate;
 mod reader;
 mod receiver;
+mod round_trips;
 mod rtt;
 mod scoreboard;
 mod send_buffer;
@@ -48,6 +50,7 @@ pub use config::Config;
 pub use ecn::{EcnOffer, EcnSupport};
 pub use reader::{Reader, Reading, Reads};
 pub use receiver::Receiver;
+pub use round_trips::RoundTrips;
 pub use send_buffer::SendBuffer;
 pub use sender::Sender;
 pub use windows::Windows;

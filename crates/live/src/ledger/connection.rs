@@ -1,9 +1,8 @@
 //! One TCP connection, as its segments show it.
 
-use std::collections::VecDeque;
-
 use sojourn_core::packet::{AckBody, AckFlags, AckKind, SackBlock, SegmentBody};
 use sojourn_core::{Body, Direction, Span, Time};
+use sojourn_host::tcp::RoundTrips;
 
 use crate::headers::Tcp;
 
@@ -29,10 +28,7 @@ struct Half {
     /// After the last byte of all.
     end: Option<u64>,
     is_completed: bool,
-    /// Segments that are not acknowledged: their ends, and when they left.
-    under_way: VecDeque<(u64, Time)>,
-    /// Up to here something was sent again, so an acknowledgement does not tell of which copy it speaks.
-    repeated: u64,
+    round_trips: RoundTrips,
 }
 
 /// What a segment that left an end means.
@@ -89,10 +85,8 @@ impl Connection {
             mine.end = Some(end);
         }
         let is_again = position < mine.sent && tcp.payload > 0;
-        if is_again {
-            mine.repeated = mine.repeated.max(end);
-        } else if tcp.payload > 0 {
-            mine.under_way.push_back((end, now));
+        if tcp.payload > 0 {
+            mine.round_trips.leave(now, position, end);
         }
         mine.sent = mine.sent.max(end);
         let theirs = &mut self.halves[other];
@@ -149,19 +143,13 @@ impl Connection {
         }
         let mine = &mut self.halves[1 - direction as usize];
         let acknowledged = mine.position(tcp.ack, mine.acknowledged);
-        if acknowledged > mine.acknowledged {
-            mine.acknowledged = acknowledged;
-            let mut newest = None;
-            while let Some((end, left)) = mine.under_way.front().copied()
-                && end <= acknowledged
-            {
-                newest = Some((end, left));
-                mine.under_way.pop_front();
-            }
-            // Karn's rule (RFC 6298 section 3).
-            learned.rtt =
-                newest.filter(|(end, _)| *end > mine.repeated).map(|(_, left)| now.since(left));
-        }
+        mine.acknowledged = mine.acknowledged.max(acknowledged);
+        let blocks = tcp.sack.iter().take(usize::from(tcp.sack_count)).map(|block| {
+            (mine.position(block.start, acknowledged), mine.position(block.end, acknowledged))
+        });
+        let blocks: Vec<(u64, u64)> = blocks.collect();
+        learned.rtt =
+            mine.round_trips.acknowledge(acknowledged, blocks, None).map(|left| now.since(left));
         if let Some(end) = mine.end
             && mine.acknowledged >= end
             && !mine.is_completed
