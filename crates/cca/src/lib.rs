@@ -255,6 +255,8 @@ pub struct Restart {
     pub now: Time,
     /// Since the last packet left.
     pub idle: Span,
+    /// The retransmission timeout; a longer idleness reduces the window of most. [`Span::MAX`] if it must not
+    /// (`slow_start_after_idle`).
     pub rto: Span,
     /// The application was the limit.
     pub is_app_limited: bool,

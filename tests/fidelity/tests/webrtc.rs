@@ -23,7 +23,6 @@ const MISSED: &[(&str, &str, &str)] = &[
     ("chr-tcp3p-cubic-4M-4bdp", "media_kbps alone2", BESIDE),
     ("chr-tcpfirst-bbr-4M-4bdp", "media_kbps both", BESIDE),
     ("chr-tcpfirst-cubic-4M-1bdp", "media_kbps both", BESIDE),
-    ("chr-tcpfirst-cubic-4M-1bdp", "tcp_kbps both", BESIDE),
     ("aio-control-20M", "freezes steady", AIO_HOST),
     ("aio-fix-1000-q300", "media_kbps steady", AIO_KEYS),
     ("aio-loss-5", "media_kbps steady", AIO_LOSS),

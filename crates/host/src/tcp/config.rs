@@ -31,6 +31,10 @@ sojourn_core::params! {
         pub adv_win_scale: Option<u32> as Maybe<u32> = "", whole(1, 8),
             "all but 1 part in 2 to this power of the receive buffer is window, whatever arrives (`tcp_adv_win_scale`; 1 is what \
              Linux before 6.6 did); without it the share follows what segments take";
+        pub packet_buffers: PacketBuffers = "pages",
+            "how the receiving card's driver keeps a segment; `pages`: headers apart from the payload, which beside its headers' 880 bytes takes \
+             no more memory than itself, and where segments beyond a hole follow each other 17 share those; `linear`: in one buffer (virtio), which \
+             takes 640 bytes more than the packet, of which each such segment saves 256";
         pub send_buffer: SendBuffer = "auto", size(0, MOST),
             "memory of what is not acknowledged, from the beginning on (`SO_SNDBUF` gives twice what it is asked for); `0` is \
              unlimited; `auto` begins with two windows of memory, 87040 bytes, and grows with the window as Linux does";
@@ -100,6 +104,19 @@ const LEAST: u64 = 2_304;
 /// Far below where sums of buffers could wrap.
 const MOST: u64 = 1 << 40;
 const BUFFERS: sojourn_core::param::Bounds = size(LEAST, MOST);
+
+/// How the receiving card's driver keeps what has arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PacketBuffers {
+    #[default]
+    Pages,
+    Linear,
+}
+
+sojourn_core::choice!(PacketBuffers {
+    "pages" = PacketBuffers::Pages,
+    "linear" = PacketBuffers::Linear,
+});
 
 sojourn_core::choice!(EcnOffer {
     "off" = EcnOffer::Off,

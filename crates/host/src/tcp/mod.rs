@@ -46,7 +46,7 @@ mod windows;
 mod write_queue;
 
 pub use crate::endpoint::Endpoints;
-pub use config::Config;
+pub use config::{Config, PacketBuffers};
 pub use ecn::{EcnOffer, EcnSupport};
 pub use reader::{Reader, Reading, Reads};
 pub use receiver::Receiver;

@@ -12,15 +12,21 @@ use super::accecn::Counters;
 use super::ecn::{self, Echo};
 use super::reader::{AtOnce, Reader, Reading, Reads};
 use super::window::ReceiveWindow;
-use super::{Config, Endpoints, on_tick};
+use super::{Config, Endpoints, PacketBuffers, on_tick};
 
-/// Segments acknowledged one by one at the start of a connection (`TCP_MAX_QUICKACKS`).
+/// Most segments acknowledged one by one at the start of a connection (`TCP_MAX_QUICKACKS`).
 const MOST_QUICK_ACKS: u32 = 16;
 /// Duplicate acknowledgements that leave at once; further ones are compressed.
 const UNCOMPRESSED: u32 = 3;
 const COMPRESSION_LIMIT: u32 = 44;
 const COMPRESSION_DELAY: Span = Span::from_millis(1);
 const DELAYED_ACK_MAX: Span = Span::from_millis(200);
+/// Memory that a packet in one buffer takes less than one whose payload lies in pages.
+const LINEAR_SAVES: u32 = 240;
+/// Memory of a packet's descriptor (`struct sk_buff`), which one that joins another does without.
+const DESCRIPTOR: u32 = 256;
+/// Pages of one buffer (`MAX_SKB_FRAGS`).
+const MOST_PAGES: u32 = 17;
 
 /// Receives one connection's data and acknowledges it. The application reads at once or as a
 /// [`Reader`] does.
@@ -85,6 +91,19 @@ struct Range {
     end_byte: u64,
     /// Memory that the range takes.
     held: u64,
+    /// Segments that its last buffer holds.
+    joined: u32,
+}
+
+impl Range {
+    /// As it is behind `before`, whose last buffer has room for as many segments as a buffer has pages. `joined` is the memory that it takes there.
+    fn follows(self, before: &Self, joined: u64) -> Self {
+        if before.joined < MOST_PAGES {
+            Self { held: joined, joined: before.joined + 1, ..self }
+        } else {
+            self
+        }
+    }
 }
 
 impl Receiver {
@@ -279,7 +298,7 @@ impl<R: Reads> Receiver<R> {
         if start <= self.acked {
             self.echo = packet.sent;
         }
-        if segment.echo > Time::ZERO && start == self.next {
+        if segment.echo > Time::ZERO && segment.payload > 0 {
             self.on_echo(now, segment.echo);
         }
         self.owes_ack = true;
@@ -289,18 +308,23 @@ impl<R: Reads> Receiver<R> {
                 // A probe of the window.
                 return;
             }
-            self.quick = self.quick.max(MOST_QUICK_ACKS);
+            self.quick = self.quick.max(self.most_quick_acks());
             self.duplicate = Some(SackBlock { start, end });
             return;
         }
         if start > self.next {
             self.widen(packet, segment);
-            self.on_early(Range {
-                start,
-                end,
-                end_byte: segment.byte + u64::from(segment.payload),
-                held: u64::from(packet.truesize()),
-            });
+            let memory = self.memory(packet);
+            self.on_early(
+                Range {
+                    start,
+                    end,
+                    end_byte: segment.byte + u64::from(segment.payload),
+                    held: u64::from(memory),
+                    joined: 1,
+                },
+                self.memory_joined(packet, segment, memory),
+            );
             self.decide(now);
             return;
         }
@@ -346,13 +370,50 @@ impl<R: Reads> Receiver<R> {
     fn widen(&mut self, packet: &Packet, segment: &SegmentBody) {
         let segments = u32::from(packet.segments);
         let grows = if segments == 1 {
-            self.window.on_packet(segment.payload, packet.truesize(), 1)
+            self.window.on_packet(segment.payload, self.memory(packet), 1)
         } else {
             let each = (segment.payload / segments, packet.truesize() / segments);
             self.window.on_packet(each.0, each.1, segments)
         };
         // The kernel sets the lowest bit of its counter.
         self.quick |= u32::from(grows);
+    }
+
+    /// Memory of what has arrived beyond holes.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> u64 {
+        self.held
+    }
+
+    /// Its estimate of the round-trip time.
+    #[cfg(test)]
+    pub(super) fn round_trip(&self) -> Span {
+        self.window.round_trip()
+    }
+
+    /// Segments that are acknowledged one by one: at most half of the window's (`tcp_incr_quickack`).
+    #[inline(never)]
+    fn most_quick_acks(&self) -> u32 {
+        let pairs = self.window.offered() / (2 * u64::from(self.config.mss).max(1));
+        if pairs == 0 { 2 } else { MOST_QUICK_ACKS.min(u32::try_from(pairs).unwrap_or(u32::MAX)) }
+    }
+
+    /// Memory that a packet takes.
+    #[inline]
+    fn memory(&self, packet: &Packet) -> u32 {
+        match self.config.packet_buffers {
+            PacketBuffers::Linear if packet.segments == 1 => packet.truesize() - LINEAR_SAVES,
+            _ => packet.truesize(),
+        }
+    }
+
+    /// Memory that it takes in the buffer of the segment before it. Those of an offloaded packet fill all pages of theirs.
+    fn memory_joined(&self, packet: &Packet, segment: &SegmentBody, memory: u32) -> u64 {
+        u64::from(match self.config.packet_buffers {
+            _ if packet.segments > 1 => memory,
+            PacketBuffers::Pages => segment.payload,
+            PacketBuffers::Linear => memory - DESCRIPTOR,
+        })
     }
 
     /// Takes ranges that arrived early and are in order by now.
@@ -379,23 +440,25 @@ impl<R: Reads> Receiver<R> {
         self.recent_count = kept;
     }
 
+    /// `joined` is the memory that it takes in the buffer of the segment before it.
     #[inline(always)]
-    fn on_early(&mut self, arrived: Range) {
+    fn on_early(&mut self, arrived: Range, joined: u64) {
         // Usually the arriving segment extends the newest block.
         if let Some(last) = self.ranges.back_mut()
             && last.end == arrived.start
             && self.recent_count > 0
             && self.recent[0].end == arrived.start
         {
-            self.held += arrived.held;
-            *last = Range { start: last.start, held: last.held + arrived.held, ..arrived };
+            let added = arrived.follows(last, joined);
+            self.held += added.held;
+            *last = Range { start: last.start, held: last.held + added.held, ..added };
             self.recent[0] = SackBlock { start: last.start, end: last.end };
             return;
         }
-        self.on_early_elsewhere(arrived);
+        self.on_early_elsewhere(arrived, joined);
     }
 
-    fn on_early_elsewhere(&mut self, arrived: Range) {
+    fn on_early_elsewhere(&mut self, mut arrived: Range, joined: u64) {
         // All ranges that overlap or touch what arrived become one.
         let from = self.ranges.partition_point(|range| range.end < arrived.start);
         let to = self.ranges.partition_point(|range| range.start <= arrived.end);
@@ -407,23 +470,27 @@ impl<R: Reads> Receiver<R> {
             self.duplicate = Some(SackBlock { start: arrived.start, end: arrived.end });
             self.ranges[from]
         } else {
+            if let Some(before) = self.ranges.get(from).filter(|range| range.end == arrived.start) {
+                arrived = arrived.follows(before, joined);
+            }
             self.held += arrived.held;
-            let mut joined = arrived;
+            let mut whole = arrived;
             for range in self.ranges.range(from..to) {
-                if range.end > joined.end {
-                    joined.end = range.end;
-                    joined.end_byte = range.end_byte;
+                if range.end > whole.end {
+                    whole.end = range.end;
+                    whole.end_byte = range.end_byte;
+                    whole.joined = range.joined;
                 }
-                joined.start = joined.start.min(range.start);
-                joined.held += range.held;
+                whole.start = whole.start.min(range.start);
+                whole.held += range.held;
             }
             if from < to {
-                self.ranges[from] = joined;
+                self.ranges[from] = whole;
                 self.ranges.drain(from + 1..to);
             } else {
-                self.ranges.insert(from, joined);
+                self.ranges.insert(from, whole);
             }
-            joined
+            whole
         };
         self.remember(SackBlock { start: block.start, end: block.end });
     }
@@ -511,7 +578,7 @@ impl<R: Reads> Receiver<R> {
         if !self.has_started {
             self.has_started = true;
             self.window.start(now);
-            self.quick = MOST_QUICK_ACKS;
+            self.quick = self.most_quick_acks();
             self.ato = least;
         } else {
             let gap = now.after(self.last_arrival);
@@ -520,7 +587,7 @@ impl<R: Reads> Receiver<R> {
             } else if gap < self.ato {
                 self.ato = self.ato / 2 + gap;
             } else if gap > Span::from_secs(1) {
-                self.quick = MOST_QUICK_ACKS;
+                self.quick = self.most_quick_acks();
             }
         }
         self.last_arrival = now;

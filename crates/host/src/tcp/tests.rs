@@ -925,3 +925,113 @@ fn offloaded_packets_count_their_segments_and_bytes() {
         assert!(12 + sack + u32::from(length) <= 40);
     }
 }
+
+/// Feeds a receiver segments that arrive beyond a hole.
+fn beyond_a_hole(packet_buffers: PacketBuffers, segments: u32) -> Receiver {
+    let config = Config { packet_buffers, ..Config::default() };
+    let (_, mut receiver, _) = connect("reno", &config, |_| {});
+    for segment in 1..=segments {
+        let mut packet = data(segment, Ecn::NotEct, at(1000));
+        let Body::Segment(body) = &mut packet.body else { panic!("a segment") };
+        body.echo = at(700 + u64::from(segment));
+        receiver.on_packet(at(1000), &packet, &mut NoObserver);
+    }
+    receiver
+}
+
+#[test]
+fn segments_beyond_a_hole_share_buffers() {
+    let held = |packet_buffers| beyond_a_hole(packet_buffers, 40).held();
+    assert_eq!(held(PacketBuffers::Pages), 3 * 2416 + 37 * 1448);
+    assert_eq!(held(PacketBuffers::Linear), 3 * 2176 + 37 * 1920);
+}
+
+/// The buffer is tuned by a round trip's bytes, so it must not think that one is short while there is a hole.
+#[test]
+fn segments_beyond_a_hole_tell_the_round_trip_time() {
+    let mut receiver = beyond_a_hole(PacketBuffers::Pages, 1);
+    assert_eq!(receiver.round_trip(), Span::from_millis(299));
+    let mut again = data(0, Ecn::NotEct, at(1200));
+    let Body::Segment(body) = &mut again.body else { panic!("a segment") };
+    body.echo = at(502);
+    receiver.on_packet(at(1200), &again, &mut NoObserver);
+    assert_eq!(receiver.round_trip().as_nanos(), (299_000_000 * 7 + 698_000_000) / 8);
+}
+
+/// A sender that writes when it is told, and has had ten segments acknowledged at 30 ms.
+fn answered(config: Config, source: Source) -> Sender {
+    let cca = CcaConfig::parse("reno").expect("a controller");
+    let mut sender = Sender::new(config.clone(), cca, ENDS, source, Time::ZERO, stream());
+    let mut receiver = receiver("reno", &config);
+    let request = sender.poll_transmit(Time::ZERO).expect("a request");
+    receiver.on_packet(at(5), &request, &mut NoObserver);
+    let answer = receiver.poll_transmit(at(5)).expect("an answer");
+    sender.on_packet(at(10), &answer, &mut NoObserver);
+    sender.on_wake(at(10), &mut NoObserver);
+    sender.write(10 * 1448);
+    std::iter::from_fn(|| sender.poll_transmit(at(10))).for_each(drop);
+    sender.on_packet(at(30), &selective(10, &[], 10, 20), &mut NoObserver);
+    std::iter::from_fn(|| sender.poll_transmit(at(30))).for_each(drop);
+    sender
+}
+
+#[test]
+fn the_window_stays_after_idleness_if_it_is_told_to() {
+    let sent = |slow_start_after_idle| {
+        let config = Config { slow_start_after_idle, ..Config::default() };
+        let mut sender = answered(config, Source::when_told());
+        sender.write(40 * 1448);
+        std::iter::from_fn(|| sender.poll_transmit(at(2000))).count()
+    };
+    assert_eq!((sent(true), sent(false)), (10, 20));
+}
+
+#[test]
+fn an_application_that_pauses_waits_for_no_memory() {
+    let source =
+        || Source::on_off(Span::from_millis(15), Span::from_secs(9), None, Time::ZERO, at(9000));
+    let config = Config { send_buffer: SendBuffer::Bytes(20 * 1448), ..Config::default() };
+    let mut sender = answered(config, source());
+    let (end, sent) = (sender.outstanding().1, 30);
+    sender.on_packet(at(50), &selective(end, &[], sent, 40), &mut NoObserver);
+    assert_eq!(std::iter::from_fn(|| sender.poll_transmit(at(50))).count(), 0);
+    let between = |sample: fn(&FlowSample) -> Span| {
+        sample(&sender.sample(at(90))) - sample(&sender.sample(at(60)))
+    };
+    assert_eq!(between(|sample| sample.sndbuf_limited), Span::ZERO);
+    assert_eq!(between(|sample| sample.busy), Span::ZERO);
+}
+
+/// Linux counts a burst that waits for more of the receiver's window as waiting for the receiver.
+#[test]
+fn a_burst_that_waits_for_more_of_the_receivers_window_is_limited_by_it() {
+    const WINDOW: u32 = 40;
+    let (mut sender, _, _) = connect("reno", &Config::default(), |_| {});
+    let half = |halves: u64| Time::from_nanos(halves * 500_000);
+    let mut limited = Vec::new();
+    for next in 1..=400u32 {
+        let now = 40 + 2 * 10 + u64::from(next);
+        if sender.outstanding().1 < next {
+            break;
+        }
+        let mut packet = selective(next, &[], 0, 0);
+        packet.sent = half(now);
+        let Body::Ack(body) = &mut packet.body else { panic!("an acknowledgement") };
+        (body.window, body.echo) = (WINDOW * 1448, half(now - 40));
+        sender.on_packet(half(now), &packet, &mut NoObserver);
+        std::iter::from_fn(|| sender.poll_transmit(half(now))).for_each(drop);
+        limited.push(sender.sample(half(now)).rwnd_limited);
+    }
+    assert_eq!(limited.len(), 400);
+    // In the last 50 ms.
+    let share = (limited[399] - limited[299]).as_secs_f64() / 0.05;
+    assert!(share > 0.8, "{share}");
+}
+
+#[test]
+fn a_small_window_has_few_segments_that_are_acknowledged_one_by_one() {
+    let config = Config { receive_buffer: Some(4_000), ..Config::default() };
+    let (_, mut receiver, _) = connect("reno", &config, |_| {});
+    let acks = acknowledged(&mut receiver, &[Ecn::NotEct; 9]);
+    assert_eq!(acks.iter().map(|(ack, _)| *ack).collect::<Vec<_>>(), [1, 3, 5, 7, 9]);
+}

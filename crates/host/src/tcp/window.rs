@@ -250,6 +250,16 @@ impl ReceiveWindow {
         u32::try_from(self.offered).unwrap_or(u32::MAX)
     }
 
+    #[cfg(test)]
+    pub(super) fn round_trip(&self) -> Span {
+        self.rtt
+    }
+
+    /// The window that was offered last.
+    pub(super) fn offered(&self) -> u64 {
+        self.offered
+    }
+
     /// How much of the window offered last is left after `byte`, and how much could be offered.
     pub(super) fn room(&self, byte: u64, held: u64, unread: u64) -> (u64, u64) {
         (self.edge.saturating_sub(byte), self.free_beside(held, unread))

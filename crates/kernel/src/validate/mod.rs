@@ -165,8 +165,8 @@ impl Validation {
         let release = install::release(&path).map_err(|fault| fault.to_string())?;
         let mut numbers = release.split(['.', '-', '+']).map_while(|part| part.parse::<u32>().ok());
         let release = numbers.next().zip(numbers.next()).unwrap_or_default();
-        // `kernel-options` has neither wireless networks nor tunnels.
-        let mut keys = "header_room = 192\n".to_owned();
+        // `kernel-options` has neither wireless networks nor tunnels; a guest's card is one of virtio.
+        let mut keys = "header_room = 192\npacket_buffers = \"linear\"\n".to_owned();
         if release < (6, 5) {
             keys += "buffer_overhead = 768\n";
         }

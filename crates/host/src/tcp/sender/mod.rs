@@ -839,7 +839,7 @@ impl Sender {
         self.cca.on_restart(&Restart {
             now,
             idle: now.since(last_sent),
-            rto: self.rtt.rto(),
+            rto: if self.config.slow_start_after_idle { self.rtt.rto() } else { Span::MAX },
             is_app_limited: self.rate.app_limited != 0,
         });
         self.update_pacing_rate();

@@ -18,6 +18,8 @@ enum Hold {
     Receiver,
     /// More of the window is about to open, and a fuller burst is worth the wait.
     Deferred,
+    /// The same, and it is the receiver's window that ends the burst.
+    DeferredByReceiver,
     NothingToSend,
     /// What the application has written is sent, and the send buffer has no room for more.
     SendBuffer,
@@ -149,12 +151,13 @@ impl Sender {
     #[inline(never)]
     fn write_on(&mut self, now: Time, hold: Hold, in_flight: u32, cwnd: u32) -> bool {
         let is_empty = matches!(hold, Hold::NothingToSend | Hold::SendBuffer);
+        let is_deferred = matches!(hold, Hold::Deferred | Hold::DeferredByReceiver);
         loop {
             let wrote = self.write_more(now);
             if wrote == Wrote::Nothing {
                 return false;
             }
-            if is_empty || (hold == Hold::Deferred && wrote == Wrote::OnlyBuffer) {
+            if is_empty || (is_deferred && wrote == Wrote::OnlyBuffer) {
                 return self.plan_from_queue(now, in_flight, cwnd, wrote);
             }
         }
@@ -214,8 +217,9 @@ impl Sender {
         let mss = u64::from(self.config.mss);
         let (mut available, mut is_last) = self.available(now);
         if available == 0 {
-            let is_asleep = self.queue.is_asleep();
-            return Err(if is_asleep { Hold::SendBuffer } else { Hold::NothingToSend });
+            // Who pauses has no call in which it could sleep.
+            let waits = self.queue.is_asleep() && self.source.state(now) != SourceState::Paused;
+            return Err(if waits { Hold::SendBuffer } else { Hold::NothingToSend });
         }
         if in_flight >= cwnd {
             return Err(Hold::Window);
@@ -239,8 +243,8 @@ impl Sender {
         // A single segment never waits.
         if available > mss && !is_at_once {
             let buffer = (available, is_last);
-            if self.defers(now, in_flight, cwnd, room, most, buffer) {
-                return Err(Hold::Deferred);
+            if let Some(hold) = self.defers(now, in_flight, cwnd, room, most, buffer) {
+                return Err(hold);
             }
         }
         self.window_had_room |= in_flight + count < cwnd;
@@ -436,43 +440,45 @@ impl Sender {
         room: u64,
         most: u32,
         (available, is_last): (u64, bool),
-    ) -> bool {
+    ) -> Option<Hold> {
         const RECENT: Span = Span::from_millis(1);
         let mss = u64::from(self.config.mss);
         if matches!(self.state, RecoveryState::Recovery | RecoveryState::Loss)
             || now.since(self.pacer.stamp) > RECENT
             || self.board.is_empty()
         {
-            return false;
+            return None;
         }
         let by_window = u64::from(cwnd - in_flight) * mss;
         let limit = by_window.min(room);
         // What will get nothing more can leave whole.
         let whole = if is_last && !self.queue.is_complete() { u64::MAX } else { available };
         if limit >= u64::from(most) * mss || limit >= whole {
-            return false;
+            return None;
         }
         // A third of the window is enough for a burst.
         let chunk = (self.window_end - self.una_byte).min(u64::from(cwnd) * mss) / 3;
         if limit >= chunk {
-            return false;
+            return None;
         }
         // The next acknowledgement is due too late to wait for it.
         let srtt = Span::from_nanos(self.rtt.srtt_us_8() * 125);
         let expected = self.board.record(self.board.first()).sent + srtt;
         if expected.since(now) > self.config.deferral.min(srtt / 2) {
-            return false;
+            return None;
         }
         if by_window < room {
-            self.usage.limited_by_deferral = true;
+            self.usage.limited_by_deferral |= by_window <= available;
+        } else if room <= available {
+            return Some(Hold::DeferredByReceiver);
         }
-        true
+        Some(Hold::Deferred)
     }
 
     #[inline(always)]
     fn on_hold(&mut self, now: Time, hold: Hold, in_flight: u32, cwnd: u32) {
         let waiting = match hold {
-            Hold::Receiver => Waiting::Receiver,
+            Hold::Receiver | Hold::DeferredByReceiver => Waiting::Receiver,
             // A full window holds it back as well (Linux's `tcp_cwnd_validate`).
             Hold::SendBuffer if in_flight < cwnd => Waiting::SendBuffer,
             Hold::NothingToSend if self.board.is_empty() => Waiting::Idle,
@@ -482,13 +488,18 @@ impl Sender {
         match hold {
             Hold::NothingToSend => self.note_app_limit(in_flight, cwnd),
             Hold::Receiver => {
-                self.rate.rwnd_limited = (self.rate.delivered + u64::from(in_flight)).max(1);
+                self.note_receiver_limit(in_flight);
                 self.persist(now);
             }
+            Hold::DeferredByReceiver => self.note_receiver_limit(in_flight),
             // Who sleeps in a call is not asked.
             Hold::SendBuffer | Hold::Window | Hold::Deferred | Hold::Pacing => {}
         }
         self.validate_window(now, in_flight >= cwnd);
+    }
+
+    fn note_receiver_limit(&mut self, in_flight: u32) {
+        self.rate.rwnd_limited = (self.rate.delivered + u64::from(in_flight)).max(1);
     }
 
     /// The application had nothing more to send, though the window had room.
