@@ -324,9 +324,41 @@ pub(crate) enum LiveCommand {
         #[arg(long = "for", value_name = "TIME")]
         time: Option<Span>,
     },
+    /// Congestion controls of this project in this machine's kernel, as BPF programs: bbr3 and bbr-n+
+    ///
+    /// One that is loaded is like a module of the kernel: studies whose engine is live have it by its name, other programs as `iperf3 -C
+    /// bbr3`, and it stays until it is unloaded or the machine is started anew. Needs Linux and root; to load also clang and bpftool.
+    #[command(subcommand)]
+    Cca(CcaCommand),
     /// What `run --hosts FILE` starts on each host: the ends of flows there, as it is told over standard input
     #[command(hide = true)]
     Agent,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CcaCommand {
+    /// Compile congestion controls for the running kernel, and load them
+    ///
+    /// The source is in this program, and is compiled with clang each time. One that is loaded already stays as it is, unless another version
+    /// of this program has loaded it.
+    Load {
+        /// bbr3, bbr-n+
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<String>,
+    },
+    /// Unload congestion controls
+    ///
+    /// Connections that have one keep it until they end; new ones can't have it.
+    Unload {
+        /// bbr3, bbr-n+
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<String>,
+    },
+    /// What can be loaded, what is, and how many sockets use it
+    List {
+        #[arg(long, value_enum, default_value_t)]
+        format: Format,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -17,6 +17,7 @@ use sojourn_study::runner::shape;
 
 use crate::address::{self, MOST_FLOWS};
 use crate::bottleneck::{self, Between, Bottleneck, Ends, Known, Passed};
+use crate::cca::{self, Control, kernel_name};
 use crate::clock::Clock;
 use crate::elsewhere::{self, Elsewhere, Ending};
 use crate::frame::MTU;
@@ -24,7 +25,7 @@ use crate::machine::{self, Stolen};
 use crate::programs::{self, AllLeft, Programs, exec_of};
 use crate::sys;
 use crate::testbed::{Host, Kernel};
-use crate::traffic::{TcpSettings, Traffic, kernel_name};
+use crate::traffic::{TcpSettings, Traffic};
 
 sojourn_core::params! {
     /// When a run is marked as one whose times can't be trusted.
@@ -58,7 +59,14 @@ impl Engine for Live {
                 let hosts = self.reach(path, scenario, address, true)?;
                 hosts.open_interfaces().and_then(|interfaces| hosts.check_wires(&interfaces))
             }
-            None => machine::can_run(&controls(scenario)),
+            None => {
+                machine::can_run(&controls(scenario))?;
+                let models = scenario.flows.iter().filter_map(|flow| match &flow.app {
+                    App::Tcp { cca, .. } => Some(cca.name()),
+                    _ => None,
+                });
+                models.into_iter().try_for_each(cca::check_is_kernels_own)
+            }
         }
     }
 
@@ -281,7 +289,7 @@ pub(crate) fn between<'a>(scenario: &'a Scenario, hosts: &'a [Host]) -> Between<
 fn settings(flow: &Flow) -> Option<TcpSettings> {
     let App::Tcp { cca, transport, .. } = &flow.app else { return None };
     Some(TcpSettings {
-        cca: kernel_name(cca).to_owned(),
+        cca: Control::new(kernel_name(cca)),
         dscp: flow.dscp,
         mss: (transport.mss != address::MSS).then_some(transport.mss),
         receive_buffer: transport.receive_buffer,

@@ -12,6 +12,7 @@
 //! | `shell` | a scenario's world without its flows, to play in |
 //! | `attach` | two interfaces of this machine, shaped |
 //! | `strangers` | packets from outside, to the queues |
+//! | `cca` | congestion controls of the project's own, in the kernel |
 //! | `testbed` | hosts: namespaces and their devices |
 //! | `traffic` | applications on the kernel's sockets |
 //! | `elsewhere` | hosts that are other machines, reached by ssh |
@@ -28,6 +29,7 @@
 mod address;
 pub mod attach;
 mod bottleneck;
+pub mod cca;
 mod clock;
 mod elsewhere;
 mod engine;

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 pub use crate::bottleneck::under_way;
 use crate::sys::{self, Own, Priority};
-use crate::{testbed, traffic};
+use crate::{cca, testbed, traffic};
 
 /// Something that live runs need, or that makes them better.
 #[derive(Clone, Debug)]
@@ -33,6 +33,9 @@ pub fn capabilities() -> Vec<Capability> {
         capability("real-time priority", false, priority()),
         capability("iperf3", false, iperf3()),
     ]
+    .into_iter()
+    .chain(cca::tools().into_iter().map(|tool| capability(tool.name, false, tool.found)))
+    .collect()
 }
 
 /// Without the rights of root, makes this process root in a user namespace of its own, where it may make
@@ -76,10 +79,10 @@ pub(crate) fn can_run(controls: &[&str]) -> Result<(), String> {
     let known = congestion_controls()?;
     let plural = if missing.len() == 1 { "" } else { "s" };
     Err(format!(
-        "this kernel has no congestion control{plural} '{}'; it has {}. If it is a module: modprobe tcp_{}",
+        "this kernel has no congestion control{plural} '{}'; it has {}. {}",
         missing.join("', '"),
         known.join(", "),
-        missing[0]
+        cca::advice(&missing)
     ))
 }
 

@@ -1,5 +1,5 @@
 //! The calls to the kernel for which no safe function exists elsewhere. All `unsafe` code of the
-//! project is in this file.
+//! project is in this file and in those below it.
 
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
 use std::io;
@@ -9,6 +9,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
+
+pub(crate) mod bpf;
 
 /// The name of the only device of a host beside its loopback.
 pub(crate) const DEVICE: &str = "eth0";

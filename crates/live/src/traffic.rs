@@ -20,7 +20,7 @@ use sojourn_scenario::{Flow, Offer, Scenario, Until};
 
 use self::flow::{Receiving, Working};
 pub(crate) use self::own_end::lasts;
-pub(crate) use self::socket::{TcpSettings, kernel_name, knows_control};
+pub(crate) use self::socket::{TcpSettings, knows_control};
 use self::talking::Here;
 use crate::clock::Clock;
 use crate::sys::{self, Priority};

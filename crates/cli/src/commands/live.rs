@@ -3,11 +3,17 @@
 #[cfg(target_os = "linux")]
 use std::ffi::OsString;
 
+#[cfg(target_os = "linux")]
+use sojourn_core::SpecError;
 use sojourn_study::Registry;
 
 use crate::args::LiveCommand;
+#[cfg(target_os = "linux")]
+use crate::args::{CcaCommand, Format};
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
+#[cfg(target_os = "linux")]
+use crate::table::{Grid, Records, print};
 
 #[cfg(target_os = "linux")]
 pub(super) fn live(
@@ -23,6 +29,7 @@ pub(super) fn live(
             let study = study.load(registry)?;
             return attach(&study, [near, far], *time, output);
         }
+        LiveCommand::Cca(command) => return cca(command, output),
         LiveCommand::Agent => {
             sojourn_live::serve(std::io::stdin(), std::io::stdout()).map_err(Failure::Machine)?;
             return Ok(Outcome::Fine);
@@ -67,6 +74,82 @@ pub(super) fn live(
         shell::run(&first.scenario, seed, here, &command).map_err(Failure::Machine)?;
     shown.iter().for_each(|line| output.log(line));
     Ok(if status.success() { Outcome::Fine } else { Outcome::Failed })
+}
+
+#[cfg(target_os = "linux")]
+fn cca(command: &CcaCommand, output: Output) -> Result<Outcome, Failure> {
+    use sojourn_live::cca::{self, Done, Own};
+
+    let (names, does): (_, fn(&'static Own) -> Result<Done, String>) = match command {
+        CcaCommand::Load { names } => (names, cca::load),
+        CcaCommand::Unload { names } => (names, cca::unload),
+        CcaCommand::List { format } => return list_cca(*format, output),
+    };
+    // A wrong name is told before anything is done.
+    let known = |name: &String| {
+        Own::named(name).ok_or_else(|| {
+            let problem = format!("no congestion control of this project is named '{name}'");
+            let names = || cca::CONTROLS.iter().map(|own| own.name);
+            Failure::input(SpecError::new(problem).near(name, names()).allow(names()))
+        })
+    };
+    let owns: Vec<&'static Own> = names.iter().map(known).collect::<Result<_, _>>()?;
+    for own in owns {
+        let done =
+            does(own).map_err(|problem| Failure::Machine(format!("{}: {problem}", own.name)))?;
+        let said = match done {
+            Done::Loaded | Done::Replaced => format!(
+                "{} is loaded{}; the kernel calls it {}; it stays until: sudo sojourn live cca unload {}",
+                own.name,
+                if done == Done::Replaced { ", in place of that of another version" } else { "" },
+                own.kernel_name,
+                own.name
+            ),
+            Done::WasLoaded => format!("{} is loaded already", own.name),
+            Done::WasNotLoaded => format!("{} is not loaded", own.name),
+            Done::Unloaded(0) => format!("{} is unloaded", own.name),
+            Done::Unloaded(1) => {
+                format!("{} is unloaded; one socket keeps it until it is closed", own.name)
+            }
+            Done::Unloaded(sockets) => {
+                format!("{} is unloaded; {sockets} sockets keep it until they are closed", own.name)
+            }
+        };
+        output.log(&said);
+    }
+    Ok(Outcome::Fine)
+}
+
+#[cfg(target_os = "linux")]
+fn list_cca(format: Format, output: Output) -> Result<Outcome, Failure> {
+    use serde_json::{Value, json};
+    use sojourn_live::cca::{self, Loaded};
+
+    let loaded = cca::loaded().map_err(Failure::Machine)?;
+    let state = |own: Option<&Loaded>| match own {
+        None => "not loaded",
+        Some(own) if !own.is_registered => "unloaded, and kept by sockets",
+        Some(own) if !own.is_current => "loaded by another version: load replaces it",
+        Some(_) => "loaded",
+    };
+    let mut rows = Vec::new();
+    for own in &cca::CONTROLS {
+        let all: Vec<&Loaded> = loaded.iter().filter(|other| other.own == own).collect();
+        let is_registered = all.iter().any(|other| other.is_registered);
+        rows.extend((!is_registered).then_some((own, None)));
+        rows.extend(all.into_iter().map(|other| (own, Some(other))));
+    }
+    let sockets = |own: Option<&Loaded>| own.map_or(Some(0), |own| own.sockets);
+    let mut grid = Grid::new(["name", "in the kernel", "state", ">sockets"]);
+    let mut records = Records::new(["name", "kernel_name", "state", "sockets"]);
+    for (own, loaded) in rows {
+        let text = sockets(loaded).map_or("?".to_owned(), |count| count.to_string());
+        grid.row([own.name, own.kernel_name, state(loaded), &text]);
+        let value = sockets(loaded).map_or(Value::Null, Value::from);
+        records.row([json!(own.name), json!(own.kernel_name), json!(state(loaded)), value]);
+    }
+    print(output, format, || grid.fitted(), || records)?;
+    Ok(Outcome::Fine)
 }
 
 #[cfg(target_os = "linux")]

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::message::{self, ALIVE, FromAgent, GREETING, Order, ToAgent, Told};
 use super::{order, parts};
+use crate::cca;
 use crate::clock::Clock;
 use crate::programs::Programs;
 use crate::traffic::{self, Notice, Traffic};
@@ -142,11 +143,10 @@ fn follow(
         let names = order::controls(&asked).into_iter();
         Ok(names.filter(|name| !traffic::knows_control(name)).collect())
     })?;
-    if let Some(first) = missing.first() {
-        let missing = missing.join("', '");
-        let problem = format!(
-            "its kernel has no congestion control '{missing}'; if it is a module, type there: sudo modprobe tcp_{first}"
-        );
+    if !missing.is_empty() {
+        let names = missing.join("', '");
+        let advice = cca::advice(&missing);
+        let problem = format!("its kernel has no congestion control '{names}'; there: {advice}");
         return Err(problem.into());
     }
     let namespaces = asked.scenario.hosts.iter().enumerate();

@@ -192,7 +192,7 @@ pub(super) struct Part {
 }
 
 /// Phases of which a kernel tells.
-const PHASES: [&str; 9] = [
+const PHASES: [&str; 13] = [
     "slow_start",
     "avoidance",
     "recovery",
@@ -202,6 +202,10 @@ const PHASES: [&str; 9] = [
     "PROBE_BW:1.25",
     "PROBE_BW:0.75",
     "PROBE_BW:1",
+    "PROBE_BW:DOWN",
+    "PROBE_BW:CRUISE",
+    "PROBE_BW:REFILL",
+    "PROBE_BW:UP",
 ];
 
 impl Told {
@@ -297,13 +301,16 @@ fn sample_said(s: &FlowSample) -> Said {
         Some(s.ecn_seen.into()),
         s.bw.map(rate),
         s.model_min_rtt.map(span),
+        s.extra_acked.map(u64::from),
+        s.inflight_longterm.map(u64::from),
+        s.rounds,
     ];
     Said::Sample { numbers, phase: s.phase.to_owned() }
 }
 
 /// `None` if it is no sample.
 fn sample_of(numbers: &[Option<u64>], phase: &str) -> Option<FlowSample> {
-    let numbers: [Option<u64>; 29] = numbers.try_into().ok()?;
+    let numbers: [Option<u64>; 32] = numbers.try_into().ok()?;
     let word = |at: usize| numbers[at].and_then(|own| u32::try_from(own).ok());
     let rate = |at: usize| numbers[at].map(Rate::from_bps);
     let span = |at: usize| numbers[at].map(Span::from_nanos);
@@ -343,6 +350,9 @@ fn sample_of(numbers: &[Option<u64>], phase: &str) -> Option<FlowSample> {
         phase: phase.unwrap_or_default(),
         bw: rate(27),
         model_min_rtt: span(28),
+        extra_acked: word(29),
+        inflight_longterm: word(30),
+        rounds: numbers[31],
         ..FlowSample::default()
     })
 }
@@ -473,8 +483,11 @@ pub(super) mod tests {
         let sample = FlowSample {
             cwnd: 10,
             min_rtt: Some(Span::from_millis(3)),
-            phase: "recovery",
+            phase: "PROBE_BW:CRUISE",
             bw: Some(Rate::from_bps(7)),
+            extra_acked: Some(0),
+            inflight_longterm: Some(31),
+            rounds: Some(77),
             ..FlowSample::default()
         };
         write(&mut bytes, &ToAgent::Prepare(order())).expect("it fits");
@@ -512,7 +525,7 @@ pub(super) mod tests {
         fn no_bytes_make_it_panic(
             mut bytes in prop::collection::vec(any::<u8>(), 0..80),
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
-            numbers in prop::collection::vec(any::<Option<u64>>(), 27..31),
+            numbers in prop::collection::vec(any::<Option<u64>>(), 30..34),
         ) {
             let _ = read::<ToAgent>(&mut &bytes[..]);
             let _ = read::<FromAgent>(&mut &bytes[..]);

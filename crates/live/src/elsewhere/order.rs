@@ -16,10 +16,11 @@ use sojourn_scenario::{App, ExternalApp, Flow, Host, Scenario, Traffic, Until};
 use super::file;
 use super::message::{AppOrder, FlowOrder, Order, TcpOrder};
 use crate::address::MOST_FLOWS;
+use crate::cca::{Control, kernel_name};
 use crate::frame::MTU;
 use crate::programs;
 use crate::testbed::Kernel;
-use crate::traffic::{TcpSettings, kernel_name};
+use crate::traffic::TcpSettings;
 
 /// What runs on hosts elsewhere.
 const APPS: [&str; 10] =
@@ -181,7 +182,7 @@ pub(super) fn read(order: Order) -> Result<Asked, String> {
         hosts = hosts.max(flow.src).max(flow.dst);
         let (app, tcp) = app(flow.app).map_err(|error| error.to_string())?;
         settings.push(tcp.map(|tcp| TcpSettings {
-            cca: tcp.cca,
+            cca: Control::new(&tcp.cca),
             dscp: flow.dscp,
             mss: (tcp.mss != crate::address::MSS).then_some(tcp.mss),
             receive_buffer: tcp.receive_buffer,
@@ -294,7 +295,7 @@ pub(super) fn controls(asked: &Asked) -> Vec<&str> {
     let flows = asked.scenario.flows.iter().zip((0..).map(FlowId)).zip(&asked.settings);
     let own = flows.filter_map(|((flow, _), settings)| {
         let is_here = flow.src == asked.host || flow.dst == asked.host;
-        settings.as_ref().filter(|_| is_here).map(|tcp| &tcp.cca[..])
+        settings.as_ref().filter(|_| is_here).map(|tcp| &tcp.cca.name[..])
     });
     let mut names: Vec<&str> = own.collect();
     names.sort_unstable();

@@ -13,23 +13,18 @@ use rustix::net::{
 };
 use sojourn_core::{Ecn, FlowSample};
 
+use crate::cca::Control;
 use crate::{headers, sys, tcp_info};
 
 /// How the sockets of a flow are set.
 #[derive(Clone, Debug)]
 pub(crate) struct TcpSettings {
-    /// As the kernel names it.
-    pub(crate) cca: String,
+    pub(crate) cca: Control,
     pub(crate) dscp: u8,
     /// Largest payload of a segment; `None` if full packets carry the usual.
     pub(crate) mss: Option<u32>,
     /// `SO_RCVBUF` as the application asks for it.
     pub(crate) receive_buffer: Option<u64>,
-}
-
-/// What the kernel calls a congestion control: a study's `cubic-linux` is a model of its `cubic`.
-pub(crate) fn kernel_name(cca: &sojourn_cca::Config) -> &'static str {
-    cca.name().strip_suffix("-linux").unwrap_or(cca.name())
 }
 
 /// Bytes that may wait in a socket without having been sent: what a sender that is told to stop still sends.
@@ -42,7 +37,7 @@ const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
 
 fn tcp(settings: &TcpSettings) -> io::Result<OwnedFd> {
     let socket = socket_with(AddressFamily::INET, SocketType::STREAM, FLAGS, Some(ipproto::TCP))?;
-    set_tcp_congestion(&socket, &settings.cca)?;
+    set_tcp_congestion(&socket, &settings.cca.name)?;
     set_ip_tos(&socket, settings.dscp << 2)?;
     if let Some(mss) = settings.mss {
         let mss = (mss + TIMESTAMPS) as i32;
@@ -232,11 +227,13 @@ pub(crate) fn count(socket: &OwnedFd, room: &mut [u8]) -> (u64, bool) {
 }
 
 /// What the kernel says of a connection's sender.
-pub(crate) fn sample(socket: &OwnedFd, cca: &str) -> io::Result<FlowSample> {
+pub(crate) fn sample(socket: &OwnedFd, cca: &Control) -> io::Result<FlowSample> {
     let (mut info, mut own) = ([0; tcp_info::ROOM], [0; 64]);
     let info = sys::socket_option(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, &mut info)?;
     let own = sys::socket_option(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_CC_INFO, &mut own);
-    Ok(tcp_info::sample(info, cca, own.unwrap_or_default()))
+    let mut sample = tcp_info::sample(info, &cca.name, own.unwrap_or_default());
+    cca.add_state(socket, &mut sample);
+    Ok(sample)
 }
 
 fn unless_blocked<T>(result: Result<T, Errno>) -> io::Result<Option<T>> {

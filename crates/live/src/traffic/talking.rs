@@ -8,7 +8,6 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::PollFlags;
@@ -20,6 +19,7 @@ use sojourn_scenario::{Flow, Traffic};
 
 use super::socket::{self, TcpSettings};
 use super::{HEADERS, Telling, What, ZEROS, own_end};
+use crate::cca::Control;
 use crate::{address, sys};
 
 /// What a flow's thread does with such an application.
@@ -141,7 +141,7 @@ struct KernelDial {
 struct KernelTalk {
     number: u32,
     here: Here,
-    cca: Arc<str>,
+    cca: Control,
     client: End,
     server: End,
     /// The client's.
@@ -375,7 +375,7 @@ impl Dial for KernelDial {
         KernelTalk {
             number,
             here: self.here,
-            cca: self.settings.cca.as_str().into(),
+            cca: self.settings.cca.clone(),
             client: End { socket, waiting: VecDeque::new() },
             server: End::default(),
             port,
@@ -538,7 +538,7 @@ mod tests {
         let here = Here { server: true, client: false };
         let at_server = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9);
         let settings =
-            TcpSettings { cca: "cubic".into(), dscp: 0, mss: None, receive_buffer: None };
+            TcpSettings { cca: Control::new("cubic"), dscp: 0, mss: None, receive_buffer: None };
         let ends = Endpoints { flow: FlowId(0), sender: HostId(0), receiver: HostId(1), dscp: 0 };
         let random = StreamAddress { seed: 1, run: 0 }.stream(0, Purpose::Controller);
         let app = build(KernelDial { settings, server: at_server, here }, ends, random);

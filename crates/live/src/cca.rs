@@ -1,0 +1,185 @@
+//! Congestion controls of the project's own in this machine's kernel, as BPF programs.
+//!
+//! A control that is loaded is like a module: it stays until it is unloaded or the machine is started anew, and any program may use it
+//! (`TCP_CONGESTION`). Nobody else's maps are touched: one of ours is known by its two, the control itself and the state of its connections,
+//! whose name has a number of the sources in it.
+
+mod build;
+mod control;
+mod state;
+mod tools;
+
+use std::io;
+
+pub(crate) use self::control::{Control, kernel_name};
+pub use self::tools::{Tool, tools};
+use crate::machine;
+use crate::sys::bpf::{self, Map};
+
+/// A congestion control that can be loaded.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Own {
+    /// What studies call it.
+    pub name: &'static str,
+    /// What the kernel calls it, whose names have letters, digits and underscores.
+    pub kernel_name: &'static str,
+    /// How the name of its state's map begins.
+    state: &'static str,
+    /// What its source is compiled with.
+    defines: &'static [&'static str],
+}
+
+/// All of them.
+pub const CONTROLS: [Own; 2] = [
+    Own { name: "bbr3", kernel_name: "bbr3", state: "sj_bbr3_", defines: &[] },
+    Own { name: "bbr-n+", kernel_name: "bbr_n_plus", state: "sj_bbrn_", defines: &["-DSMART"] },
+];
+
+/// What is loaded of one.
+#[derive(Debug)]
+pub struct Loaded {
+    pub own: &'static Own,
+    /// It was loaded by this version of the program.
+    pub is_current: bool,
+    /// Sockets that use it; `None` if the kernel doesn't say.
+    pub sockets: Option<u32>,
+    /// New connections can have it; otherwise it is unloaded, and stays for the sockets that have it.
+    pub is_registered: bool,
+    map: Map,
+}
+
+/// What a call has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Done {
+    Loaded,
+    /// The one of another version was unloaded before.
+    Replaced,
+    WasLoaded,
+    /// So many sockets go on with it.
+    Unloaded(u32),
+    WasNotLoaded,
+}
+
+impl Own {
+    /// By either name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        CONTROLS.iter().find(|own| own.name == name || own.kernel_name == name)
+    }
+
+    /// The name of its state's map.
+    fn state_name(&self) -> String {
+        // A name has at most 15 characters.
+        format!("{}{:07x}", self.state, build::VERSION & 0x0fff_ffff)
+    }
+}
+
+/// What is loaded.
+///
+/// # Errors
+/// That only root may ask, or that the kernel can't.
+pub fn loaded() -> Result<Vec<Loaded>, String> {
+    let maps = bpf::maps().map_err(|error| refused("list", &error))?;
+    Ok(of_maps(maps))
+}
+
+fn of_maps(maps: Vec<Map>) -> Vec<Loaded> {
+    let states: Vec<(u32, String)> = maps
+        .iter()
+        .filter(|map| map.kind == bpf::SOCKET_STORAGE)
+        .map(|map| (map.types, map.name.clone()))
+        .collect();
+    let controls = maps.into_iter().filter(|map| map.kind == bpf::STRUCT_OPS);
+    let known = controls.filter_map(|map| {
+        let own = CONTROLS.iter().find(|own| own.kernel_name == map.name)?;
+        let (_, state) = states
+            .iter()
+            .find(|(types, name)| *types == map.types && name.starts_with(own.state))?;
+        let is_current = *state == own.state_name();
+        let value = map.value(0).unwrap_or_default();
+        let (references, is_registered) = state::of_control(&value);
+        // The registration is a reference, too.
+        let sockets = references.map(|own| own.saturating_sub(u32::from(is_registered)));
+        Some(Loaded { own, is_current, sockets, is_registered, map })
+    });
+    known.collect()
+}
+
+fn registered(own: &Own) -> Result<Option<Loaded>, String> {
+    Ok(loaded()?.into_iter().find(|other| other.own == own && other.is_registered))
+}
+
+/// Loads a control, unless it is.
+///
+/// # Errors
+/// What is missing, and what to type.
+pub fn load(own: &'static Own) -> Result<Done, String> {
+    let before = registered(own)?;
+    if before.as_ref().is_some_and(|before| before.is_current) {
+        return Ok(Done::WasLoaded);
+    }
+    let Own { name, kernel_name, .. } = own;
+    if before.is_none() && machine::congestion_controls()?.iter().any(|known| known == kernel_name)
+    {
+        return Err(format!(
+            "this kernel has a congestion control '{kernel_name}' that is not of this project; a study with cca = \"{name}\" runs with it"
+        ));
+    }
+    let program = build::build(own)?;
+    if let Some(before) = &before {
+        before.map.delete(0).map_err(|error| refused("unload", &error))?;
+    }
+    program.register()?;
+    if registered(own)?.is_none_or(|now| !now.is_current) {
+        return Err(format!("bpftool says that '{kernel_name}' is registered, but it isn't"));
+    }
+    Ok(if before.is_some() { Done::Replaced } else { Done::Loaded })
+}
+
+/// Unloads a control, if it is loaded.
+///
+/// # Errors
+/// What the kernel refused.
+pub fn unload(own: &'static Own) -> Result<Done, String> {
+    let Some(loaded) = registered(own)? else { return Ok(Done::WasNotLoaded) };
+    loaded.map.delete(0).map_err(|error| refused("unload", &error))?;
+    Ok(Done::Unloaded(loaded.sockets.unwrap_or(0)))
+}
+
+/// A study's `NAME-linux` is the kernel's own control of that name.
+///
+/// # Errors
+/// The kernel has ours by that name.
+pub(crate) fn check_is_kernels_own(name: &str) -> Result<(), String> {
+    let Some(own) = name.strip_suffix("-linux").and_then(Own::named) else { return Ok(()) };
+    // Who may not ask has not loaded it either; then it is as good as the kernel's.
+    match loaded().unwrap_or_default().iter().any(|other| other.own == own && other.is_registered) {
+        true => Err(format!(
+            "'{name}' is a model of the kernel's own, and the '{}' of this kernel is this project's: write cca = \"{}\", or unload it: sudo sojourn live cca unload {}",
+            own.kernel_name, own.name, own.name
+        )),
+        false => Ok(()),
+    }
+}
+
+/// What to type for congestion controls that a kernel lacks.
+pub(crate) fn advice(missing: &[&str]) -> String {
+    let (own, others): (Vec<&str>, Vec<&str>) =
+        missing.iter().partition(|name| Own::named(name).is_some());
+    let load = (!own.is_empty()).then(|| {
+        let names = own.iter().filter_map(|name| Own::named(name)).map(|own| own.name);
+        format!("sudo sojourn live cca load {}", names.collect::<Vec<_>>().join(" "))
+    });
+    let module = others.first().map(|first| format!("If it is a module: modprobe tcp_{first}"));
+    load.into_iter().chain(module).collect::<Vec<_>>().join(". ")
+}
+
+/// Why a call failed, and what to type.
+fn refused(command: &str, error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EPERM) => {
+            format!("only root may do this: sudo sojourn live cca {command} …")
+        }
+        Some(libc::ENOSYS) => "this kernel has no BPF (CONFIG_BPF_SYSCALL)".to_owned(),
+        _ => format!("the kernel's BPF: {error}"),
+    }
+}

@@ -1,0 +1,164 @@
+//! From the source of a control to the kernel: clang compiles it, and bpftool loads it.
+
+use std::fs::{self, DirBuilder};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::{Own, tools};
+
+const SOURCE: &str = include_str!("../../bpf/bbr.bpf.c");
+const HEADER: &str = include_str!("../../bpf/kernel.h");
+
+/// A number of the sources (FNV-1a, 32 bits).
+pub(super) const VERSION: u32 = hash(HEADER.as_bytes(), hash(SOURCE.as_bytes(), 0x811c_9dc5));
+
+const fn hash(bytes: &[u8], mut hash: u32) -> u32 {
+    let mut at = 0;
+    while at < bytes.len() {
+        hash = (hash ^ bytes[at] as u32).wrapping_mul(0x0100_0193);
+        at += 1;
+    }
+    hash
+}
+
+/// A control that is compiled, in a folder that nobody else may write to, so that nobody else decides what the kernel is given. It is
+/// gone with this.
+#[derive(Debug)]
+pub(super) struct Program {
+    folder: PathBuf,
+    bpftool: PathBuf,
+}
+
+/// Compiles a control for the running kernel.
+///
+/// # Errors
+/// What is missing, and what to type; or what the compiler says.
+pub(super) fn build(own: &Own) -> Result<Program, String> {
+    let missing = [tools::clang().err(), tools::bpftool().err(), tools::types().err()];
+    let missing: Vec<String> = missing.into_iter().flatten().collect();
+    if !missing.is_empty() {
+        return Err(missing.join("; "));
+    }
+    let (clang, bpftool) = (tools::clang()?, tools::bpftool()?);
+    let rate = place_of_rate_sample(&bpftool)?;
+    let folder = std::env::temp_dir().join(format!("sojourn-cca-{}", std::process::id()));
+    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+    DirBuilder::new().mode(0o700).create(&folder).map_err(failed)?;
+    let program = Program { folder: folder.clone(), bpftool };
+    fs::write(folder.join("kernel.h"), HEADER).map_err(failed)?;
+    fs::write(folder.join("bbr.bpf.c"), SOURCE).map_err(failed)?;
+    let mut command = Command::new(clang);
+    command.args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Wno-unused-function"]);
+    command.arg(format!("-DNAME={}", own.kernel_name));
+    command.arg(format!("-DSTATE={}", own.state_name()));
+    command.arg(format!("-DRATE={rate}"));
+    command.args(own.defines);
+    command.args(["-c", "bbr.bpf.c", "-o", OBJECT]).current_dir(&folder);
+    run(&mut command, "clang")?;
+    Ok(program)
+}
+
+const OBJECT: &str = "bbr.o";
+
+impl Program {
+    /// Gives it to the kernel.
+    ///
+    /// # Errors
+    /// What bpftool says.
+    pub(super) fn register(&self) -> Result<(), String> {
+        let mut command = Command::new(&self.bpftool);
+        command.args(["struct_ops", "register"]).arg(self.folder.join(OBJECT));
+        run(&mut command, "bpftool")
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn run(command: &mut Command, name: &str) -> Result<(), String> {
+    let output =
+        command.stdin(Stdio::null()).output().map_err(|error| format!("{name}: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!("{name} ended with {}: {}", output.status, end_of(&output.stderr)))
+}
+
+/// The last lines of what a program complains about.
+fn end_of(complaints: &[u8]) -> String {
+    const LINES: usize = 12;
+    let text = String::from_utf8_lossy(complaints);
+    let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|own| !own.is_empty()).collect();
+    lines[lines.len().saturating_sub(LINES)..].join("\n")
+}
+
+/// Which argument of `cong_control` is the rate sample.
+fn place_of_rate_sample(bpftool: &Path) -> Result<usize, String> {
+    let mut command = Command::new(bpftool);
+    command.args(["btf", "dump", "file", tools::TYPES, "format", "c"]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().map_err(|error| format!("bpftool: {error}"))?;
+    let out = child.stdout.take().map(BufReader::new);
+    let lines = out.into_iter().flat_map(|out| out.split(b'\n').map_while(Result::ok));
+    let found = lines.filter_map(|line| place_in(&String::from_utf8_lossy(&line))).next();
+    let _ = child.kill();
+    let _ = child.wait();
+    found.ok_or_else(|| {
+        format!(
+            "bpftool doesn't find 'cong_control' in {}: it is too old for this kernel, or the kernel's TCP is another",
+            tools::TYPES
+        )
+    })
+}
+
+/// The same from a line of C, if it is that of `cong_control`.
+fn place_in(line: &str) -> Option<usize> {
+    let (_, arguments) = line.split_once("(*cong_control)(")?;
+    arguments.split(',').position(|argument| argument.contains("struct rate_sample"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::cca::CONTROLS;
+
+    #[test]
+    fn the_rate_sample_is_found_before_and_since_linux_6_10() {
+        let before = "\tvoid (*cong_control)(struct sock *, const struct rate_sample *);";
+        let since = "\tvoid (*cong_control)(struct sock *, u32, int, const struct rate_sample *);";
+        assert_eq!(place_in(before), Some(1));
+        assert_eq!(place_in(since), Some(3));
+        assert_eq!(place_in("\tvoid (*cong_avoid)(struct sock *, u32, u32);"), None);
+    }
+
+    #[test]
+    fn names_are_as_long_as_the_kernel_allows() {
+        for own in &CONTROLS {
+            assert!(own.kernel_name.len() < 16 && own.state_name().len() < 16, "{own:?}");
+            let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            assert!(own.kernel_name.chars().chain(own.state_name().chars()).all(is_allowed));
+        }
+    }
+
+    #[test]
+    fn of_long_complaints_the_end_is_told() {
+        let text: String = (0..50).map(|line| format!("line {line}  \n\n")).collect();
+        let end = end_of(text.as_bytes());
+        assert!(end.starts_with("line 38\nline 39\n") && end.ends_with("line 49"), "{end}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in "(\\(\\*cong_control\\)\\(|,|struct rate_sample|\\PC|\n){0,20}") {
+            let _ = place_in(&text);
+            let _ = end_of(text.as_bytes());
+        }
+    }
+}
