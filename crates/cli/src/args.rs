@@ -59,7 +59,7 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Compare a kernel with the simulation, number by number: this machine's, or one in virtual time
     ///
-    /// Without --kernel ten situations of 20 s run live and simulated; that needs Linux and root, and ends with 1 when
+    /// Without --kernel ten situations of 20 s run live and simulated, and four more if `sojourn live cca load bbr3` was called; that needs Linux and root, and ends with 1 when
     /// a number differs. With --kernel random worlds (rates, delays, queues, loss, congestion controls, windows, starts)
     /// run between guest kernels and simulated: a page shows where the two differ, and what differs most becomes a study
     /// as simple as possible. That ends with 1 when fewer than 90 % of all numbers are inside. The bounds are those of

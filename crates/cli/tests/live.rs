@@ -247,6 +247,82 @@ fn what_the_machine_lacks_is_said_and_ends_with_3() {
 }
 
 #[test]
+fn controls_of_our_own_are_loaded_run_a_study_and_are_unloaded() {
+    let _machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+    let scratch = tempfile::tempdir().expect("there is room");
+    let folder = scratch.path();
+    if !can_run(folder) {
+        return;
+    }
+    let list = || {
+        let list = output(folder, &["live", "cca", "list", "--format", "csv"]);
+        (list.status.success(), String::from_utf8_lossy(&list.stdout).into_owned())
+    };
+    let (can_list, before) = list();
+    let row =
+        |name: &str, state: &str| format!("\n{name},{},{state},0", name.replace("-n+", "_n_plus"));
+    // Whoever has loaded one wants to keep it.
+    let names = ["bbr3", "bbr-n+"];
+    let free: Vec<&str> =
+        names.into_iter().filter(|name| before.contains(&row(name, "not loaded"))).collect();
+    let has = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    if !can_list || free.is_empty() || !has("clang") || !has("bpftool") && !has("/usr/sbin/bpftool")
+    {
+        eprintln!("skipped: not root, no clang or bpftool, or loaded already: {before}");
+        return;
+    }
+    let cca = |command: &str| {
+        let words: Vec<&str> = ["live", "cca", command].into_iter().chain(free.clone()).collect();
+        let done = output(folder, &words);
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(done.status.success(), "{said}");
+        said
+    };
+    let study = STUDY.replace("seeds = 2", "seeds = 1");
+    std::fs::write(folder.join("t.toml"), &study).expect("it can be written");
+    let run = |name: &str, out: &str| {
+        let set = format!("flow.bulk.cca={name}");
+        output(folder, &["run", "t.toml", "--engine", "live", "--set", &set, "--out", out, "-q"])
+    };
+    for name in &free {
+        let ended = run(name, "missing");
+        let problem = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(3), "{problem}");
+        assert!(problem.contains(&format!("sudo sojourn live cca load {name}")), "{problem}");
+    }
+    assert!(cca("load").contains("is loaded; "));
+    assert!(cca("load").contains("is loaded already"), "loading once more does nothing");
+    for name in &free {
+        assert!(list().1.contains(&row(name, "loaded")), "{}", list().1);
+        let done = run(name, name);
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let series = output(folder, &["export", name, "0", "--format", "csv"]);
+        let series = String::from_utf8_lossy(&series.stdout).into_owned();
+        let mut lines = series.lines();
+        let head: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+        let at = |name: &str| head.iter().position(|own| *own == name).expect(name);
+        let of_flow = lines.map(|line| line.split(',').collect::<Vec<_>>());
+        let last = of_flow.filter(|line| line[1] == "flow").last().expect("it has a series");
+        assert!(last[at("phase")].starts_with("PROBE_BW:"), "{last:?}");
+        for column in ["bw_mbps", "min_rtt_ms", "rounds"] {
+            assert!(last[at(column)].parse::<f64>().is_ok_and(|value| value > 1.0), "{last:?}");
+        }
+    }
+    // A study's `bbr3-linux` is a kernel's own.
+    if free.contains(&"bbr3") {
+        let ended = run("bbr3-linux", "other");
+        let problem = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(3), "{problem}");
+        assert!(problem.contains("is this project's: write cca = \"bbr3\""), "{problem}");
+    }
+    assert!(cca("unload").contains("is unloaded"));
+    assert!(cca("unload").contains("is not loaded"));
+    assert_eq!(list().1, before);
+    let wrong = output(folder, &["live", "cca", "load", "bbr4"]);
+    assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
+}
+
+#[test]
 fn two_interfaces_are_shaped_and_left_as_they_were() {
     let _machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
     let scratch = tempfile::tempdir().expect("there is room");

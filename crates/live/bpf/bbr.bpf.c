@@ -30,7 +30,7 @@ typedef u64 bandwidth;
 // Longer times are taken for this, so that no product overflows.
 #define LONGEST (20 * SECOND)
 
-// Parameters, as in crates/cca/src/bbr3/mod.rs.
+// Parameters, as in crates/cca/src/bbr3/mod.rs; shares in percent, too.
 #define STARTUP_PACING_GAIN 277
 #define CWND_GAIN 200
 #define DRAIN_PACING_GAIN 50
@@ -38,8 +38,12 @@ typedef u64 bandwidth;
 #define PROBE_UP_PACING_GAIN 125
 #define PROBE_UP_CWND_GAIN 225
 #define PROBE_DOWN_PACING_GAIN 90
+#define FULL_BW_THRESH 125
 #define FULL_BW_ROUNDS 3
 #define FULL_LOSS_CNT 6
+#define LOSS_THRESH 2
+#define BETA 70
+#define HEADROOM 15
 #define PROBE_WAIT_BASE (2 * SECOND)
 #define PROBE_WAIT_RANDOM SECOND
 #define PROBE_MAX_ROUNDS 63
@@ -56,7 +60,12 @@ typedef u64 bandwidth;
 #define QUANTA_IN_HOSTS 3
 
 // The same of crates/cca/src/bbr_n_plus/smart_exit.rs, with mode=hold.
+#define RWND_ROUND_SHARE 50
+#define RWND_RTT_FACTOR 125
+#define RWND_LOSS_THRESH 2
+#define RWND_GROWTH 125
 #define RWND_ROUNDS 3
+#define RWND_HEADROOM 200
 #define REARM_ROUNDS 10
 
 enum state { STARTUP, DRAIN, PROBE_BW_DOWN, PROBE_BW_CRUISE, PROBE_BW_REFILL, PROBE_BW_UP, PROBE_RTT };
@@ -299,13 +308,13 @@ call u32 inflight_with_headroom(struct bbr *b)
 
 	if (bound == INFINITY)
 		return INFINITY;
-	headroom = max_of((u64)bound * 15 / 100, 1);
+	headroom = max_of((u64)bound * HEADROOM / 100, 1);
 	return max_of(bound > headroom ? bound - headroom : 0, MIN_PIPE_CWND);
 }
 
 call bool is_inflight_too_high(u32 lost, u32 tx_in_flight)
 {
-	return (u64)lost * 50 > tx_in_flight;
+	return (u64)lost * 100 > (u64)tx_in_flight * LOSS_THRESH;
 }
 
 call void start_round(struct bbr *b, struct tcp_sock *tp)
@@ -594,7 +603,7 @@ call void handle_inflight_too_high(struct bbr *b, struct tcp_sock *tp, struct sa
 	b->prev_probe_too_high = 1;
 	b->is_bw_probe_sample = 0;
 	if (!rs->is_app_limited)
-		b->inflight_longterm = max_of(tx_in_flight, (u64)target_inflight(b) * 7 / 10);
+		b->inflight_longterm = max_of(tx_in_flight, (u64)target_inflight(b) * BETA / 100);
 	if (b->state == PROBE_BW_UP) {
 		b->undo_state = UNDO_PROBE_BW_UP;
 		start_probe_bw_down(b, tp, rs->now);
@@ -605,9 +614,9 @@ call void handle_inflight_too_high(struct bbr *b, struct tcp_sock *tp, struct sa
 call u32 inflight_at_loss(u32 lost, u32 tx_in_flight)
 {
 	u64 before = tx_in_flight ? tx_in_flight - 1 : 0;
-	s64 left = 2 * (s64)before - 100 * ((s64)lost - 1);
+	s64 left = LOSS_THRESH * (s64)before - 100 * ((s64)lost - 1);
 
-	return left > 0 ? before + (u64)left / 98 : before;
+	return left > 0 ? before + (u64)left / (100 - LOSS_THRESH) : before;
 }
 
 // HandleLostPacket for all that the kernel has marked since the acknowledgement before. Which ones these are it doesn't say. They left shortly
@@ -627,7 +636,7 @@ call void handle_lost_packets(struct bbr *b, struct tcp_sock *tp, struct sample 
 		return;
 	// The first of them that was too much.
 	first = rs->lost > rs->newly_lost ? rs->lost - rs->newly_lost + 1 : 1;
-	first = max_of(first, rs->tx_in_flight / 50 + 1);
+	first = max_of(first, (u64)rs->tx_in_flight * LOSS_THRESH / 100 + 1);
 	handle_inflight_too_high(b, tp, rs, inflight_at_loss(first, rs->tx_in_flight));
 }
 
@@ -655,9 +664,9 @@ call void adapt_lower_bounds_from_congestion(struct bbr *b)
 		b->bw_shortterm = b->max_bw;
 	if (b->inflight_shortterm == INFINITY)
 		b->inflight_shortterm = b->cwnd;
-	kept = b->bw_shortterm * 7 / 10;
+	kept = b->bw_shortterm * BETA / 100;
 	b->bw_shortterm = b->bw_latest > kept ? b->bw_latest : kept;
-	b->inflight_shortterm = max_of(b->inflight_latest, (u64)b->inflight_shortterm * 7 / 10);
+	b->inflight_shortterm = max_of(b->inflight_latest, (u64)b->inflight_shortterm * BETA / 100);
 }
 
 call void update_congestion_signals(struct bbr *b, struct tcp_sock *tp, struct sample *rs)
@@ -755,7 +764,7 @@ call void check_full_bw_reached(struct bbr *b, struct sample *rs)
 {
 	if (b->full_bw_now || !b->round_start || rs->is_app_limited || !rs->has_rate)
 		return;
-	if (rs->delivery_rate * 4 >= b->full_bw * 5) {
+	if (rs->delivery_rate * 100 >= b->full_bw * FULL_BW_THRESH) {
 		reset_full_bw(b, rs->delivery_rate);
 		return;
 	}
@@ -931,15 +940,15 @@ call void follow_receiver(struct bbr *b, struct tcp_sock *tp, struct sample *rs)
 
 call bool is_receiver_limited(struct bbr *b)
 {
-	return b->limited && (u64)b->limited * 2 >= b->acked;
+	return b->limited && (u64)b->limited * 100 >= (u64)b->acked * RWND_ROUND_SHARE;
 }
 
 call bool shows_no_queue(struct bbr *b)
 {
 	bool is_short = b->round_rtt == INFINITY || b->min_rtt == INFINITY ||
-			(u64)b->round_rtt * 4 <= (u64)b->min_rtt * 5;
+			(u64)b->round_rtt * 100 <= (u64)b->min_rtt * RWND_RTT_FACTOR;
 
-	return is_short && (u64)b->lost * 50 <= (u64)b->acked + b->lost && !b->has_marks;
+	return is_short && (u64)b->lost * 100 <= ((u64)b->acked + b->lost) * RWND_LOSS_THRESH && !b->has_marks;
 }
 
 call void hold_plateau(struct bbr *b)
@@ -956,7 +965,7 @@ call void end_smart_round(struct bbr *b, struct tcp_sock *tp, struct sample *rs)
 	b->acked = b->limited = b->lost = b->has_marks = 0;
 	b->round_rtt = INFINITY;
 	b->rwnd_before = rwnd;
-	if (!is_limited || (u64)rwnd * 4 >= (u64)b->rwnd_base * 5) {
+	if (!is_limited || (u64)rwnd * 100 >= (u64)b->rwnd_base * RWND_GROWTH) {
 		b->rwnd_base = rwnd;
 		b->flat_rounds = 0;
 	} else {
@@ -977,7 +986,7 @@ call void end_smart_round(struct bbr *b, struct tcp_sock *tp, struct sample *rs)
 
 call void begin_startup_again(struct bbr *b, struct tcp_sock *tp)
 {
-	if (b->rwnd_at_exit == INFINITY || (u64)b->rwnd * 4 < (u64)b->rwnd_at_exit * 5 ||
+	if (b->rwnd_at_exit == INFINITY || (u64)b->rwnd * 100 < (u64)b->rwnd_at_exit * RWND_GROWTH ||
 	    b->round_count - b->last_startup_round < REARM_ROUNDS || b->inflight_longterm != INFINITY ||
 	    !is_probe_bw(b->state))
 		return;
@@ -1011,7 +1020,7 @@ call void follow_smart_exit(struct bbr *b, struct tcp_sock *tp, struct sample *r
 call void bound_burst(struct bbr *b)
 {
 	u64 fastest = pacing_rate_of(b, b->max_bw, STARTUP_PACING_GAIN, 100);
-	u64 most = 2ull * b->rwnd_before;
+	u64 most = (u64)b->rwnd_before * RWND_HEADROOM / 100;
 
 	if (!b->is_waiting || b->state != STARTUP)
 		return;
@@ -1133,27 +1142,26 @@ section("struct_ops/cong_control") int on_ack(u64 *context)
 	return 0;
 }
 
-// Recovery begins: asked for a threshold, which there is not.
-section("struct_ops/ssthresh") int on_congestion(u64 *context)
+// There is no threshold.
+section("struct_ops/ssthresh") int on_threshold(u64 *context)
 {
-	struct tcp_sock *tp = (void *)context[0];
-	struct bbr *b = state_of(tp);
-
-	if (b) {
-		save_state_upon_loss(b);
-		b->in_loss_recovery = 1;
-	}
-	return tp->snd_ssthresh;
+	return TCP_INFINITE_SSTHRESH;
 }
 
-// OnEnterRTO: the kernel has marked what is lost, and lowered its window.
+// Recovery begins; or OnEnterRTO: then the kernel has marked what is lost, and lowered its window.
 section("struct_ops/set_state") int on_state(u64 *context)
 {
 	struct tcp_sock *tp = (void *)context[0];
 	struct bbr *b = state_of(tp);
 	struct sample rs = {};
 
-	if (!b || (u8)context[1] != TCP_CA_Loss)
+	if (!b)
+		return 0;
+	if ((u8)context[1] == TCP_CA_Recovery) {
+		save_state_upon_loss(b);
+		b->in_loss_recovery = 1;
+	}
+	if ((u8)context[1] != TCP_CA_Loss)
 		return 0;
 	rs.now = tp->tcp_mstamp;
 	rs.newly_lost = rs.lost = tp->lost - b->seen_lost;
@@ -1226,7 +1234,7 @@ section("struct_ops/sndbuf_expand") int on_sndbuf(u64 *context)
 struct tcp_congestion_ops NAME section(".struct_ops") = {
 	.init = (void *)on_init,
 	.cong_control = (void *)on_ack,
-	.ssthresh = (void *)on_congestion,
+	.ssthresh = (void *)on_threshold,
 	.set_state = (void *)on_state,
 	.undo_cwnd = (void *)on_undo,
 	.cwnd_event = (void *)on_event,

@@ -9,11 +9,10 @@ mod control;
 mod state;
 mod tools;
 
-use std::io;
+use std::{fs, io};
 
 pub(crate) use self::control::{Control, kernel_name};
 pub use self::tools::{Tool, tools};
-use crate::machine;
 use crate::sys::bpf::{self, Map};
 
 /// A congestion control that can be loaded.
@@ -73,6 +72,16 @@ impl Own {
     }
 }
 
+/// The congestion controls that the kernel has loaded.
+///
+/// # Errors
+/// The file of the kernel that has them can't be read.
+pub fn congestion_controls() -> Result<Vec<String>, String> {
+    let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let names = fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+    Ok(names.split_whitespace().map(str::to_owned).collect())
+}
+
 /// What is loaded.
 ///
 /// # Errors
@@ -118,8 +127,7 @@ pub fn load(own: &'static Own) -> Result<Done, String> {
         return Ok(Done::WasLoaded);
     }
     let Own { name, kernel_name, .. } = own;
-    if before.is_none() && machine::congestion_controls()?.iter().any(|known| known == kernel_name)
-    {
+    if before.is_none() && congestion_controls()?.iter().any(|known| known == kernel_name) {
         return Err(format!(
             "this kernel has a congestion control '{kernel_name}' that is not of this project; a study with cca = \"{name}\" runs with it"
         ));

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 pub use crate::bottleneck::under_way;
+pub use crate::cca::congestion_controls;
 use crate::sys::{self, Own, Priority};
 use crate::{cca, testbed, traffic};
 
@@ -110,16 +111,6 @@ fn devices() -> Result<String, String> {
             .map(|()| format!("{}, yes", testbed::TUN))
             .map_err(|error| format!("{}: {error}; run as root: sudo sojourn …", testbed::TUN))
     })
-}
-
-/// The congestion controls that the kernel has loaded.
-///
-/// # Errors
-/// The file of the kernel that has them can't be read.
-pub fn congestion_controls() -> Result<Vec<String>, String> {
-    let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-    let names = fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
-    Ok(names.split_whitespace().map(str::to_owned).collect())
 }
 
 fn priority() -> Result<String, String> {

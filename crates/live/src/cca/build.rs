@@ -138,6 +138,44 @@ mod tests {
         assert_eq!(place_in("\tvoid (*cong_avoid)(struct sock *, u32, u32);"), None);
     }
 
+    /// The number that the source gives a name; times are in microseconds.
+    fn defined(name: &str) -> u64 {
+        let begin = format!("#define {name} ");
+        let text = SOURCE.lines().find_map(|line| line.strip_prefix(&begin)).expect(name);
+        let factors = text.trim_matches(['(', ')']).split(" * ");
+        factors
+            .map(|own| if own == "SECOND" { 1_000_000 } else { own.parse().expect(name) })
+            .product()
+    }
+
+    #[test]
+    fn parameters_are_the_defaults_of_the_simulated_controls() {
+        use sojourn_core::Params;
+        let params = sojourn_cca::bbr_n_plus::Config::PARAMS;
+        // What the program knows by other names, or needs no number for.
+        let others = ["mode", "pacing_margin", "longterm_when_app_limited"];
+        for param in params.iter().filter(|own| !others.contains(&own.name)) {
+            let written = param.default;
+            let value = match written.strip_suffix("ms") {
+                Some(ms) => ms.parse::<u64>().expect(written) * 1000,
+                None => match written.strip_suffix('s') {
+                    Some(s) => s.parse::<u64>().expect(written) * 1_000_000,
+                    None => {
+                        // Gains and shares are in percent, counts are whole.
+                        let value: f64 = written.parse().expect(written);
+                        let is_count = param.name.ends_with("_rounds")
+                            || param.name.ends_with("_cnt")
+                            || ["min_pipe_cwnd", "extra_acked_window"].contains(&param.name);
+                        if is_count { value as u64 } else { (value * 100.0).round() as u64 }
+                    }
+                },
+            };
+            let name = param.name.to_uppercase();
+            assert_eq!(defined(&name), value, "{name}");
+        }
+        assert_eq!(defined("PACED_PERCENT"), 99);
+    }
+
     #[test]
     fn names_are_as_long_as_the_kernel_allows() {
         for own in &CONTROLS {
