@@ -1035,6 +1035,15 @@ call void bound_burst(struct bbr *b)
 }
 #endif
 
+// The round-trip time of the newest packet that was delivered. Of one that was repeated the kernel takes it from the timestamps that came back
+// (RFC 7323), whose clock has whole milliseconds: such a time can be a millisecond too short, and would be the smallest one ever after.
+call u32 rtt_of(const struct rate_sample *kernel)
+{
+	u32 rtt = kernel->rtt_us;
+
+	return kernel->rtt_us < 0 || rtt % 1000 == 0 ? INFINITY : rtt;
+}
+
 // What the kernel calls. `context` has the arguments.
 
 section("struct_ops/init") int on_init(u64 *context)
@@ -1088,7 +1097,7 @@ section("struct_ops/cong_control") int on_ack(u64 *context)
 	rs.now = tp->tcp_mstamp;
 	rs.acked = kernel->acked_sacked;
 	rs.newly_lost = tp->lost - b->seen_lost;
-	rs.rtt = kernel->rtt_us < 0 ? INFINITY : (u32)kernel->rtt_us;
+	rs.rtt = rtt_of(kernel);
 	rs.prior_in_flight = kernel->prior_in_flight;
 	rs.in_flight = in_flight_of(tp);
 	rs.was_cwnd_full = bits_of(tp, is_cwnd_limited);
