@@ -6,12 +6,14 @@ mod socket;
 mod talking;
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::net::sockopt::set_socket_linger;
 use sojourn_core::{
     Event, FlowId, FlowSample, FrameEvent, HostId, Observer, RateControl, Responsiveness, Span,
     StreamAddress, Time, VoiceEvent, Who,
@@ -282,6 +284,23 @@ impl<'a> Traffic<'a> {
         let mut ready = fds.iter().map(|fd| !fd.revents().is_empty());
         watched.retain(|_| ready.next() == Some(true));
         Ok(watched)
+    }
+}
+
+impl Drop for Traffic<'_> {
+    /// Connections end at once. Otherwise the kernel would keep those with something left to send, and the networks of their hosts, until it
+    /// gives up to send it to hosts that are gone.
+    fn drop(&mut self) {
+        let reset = |socket: &OwnedFd| {
+            // One that can't be set so ends later.
+            let _ = set_socket_linger(socket, Some(Duration::ZERO));
+        };
+        for sending in &self.sending {
+            sending.each_socket(Time::ZERO, &mut |socket, _| reset(socket));
+        }
+        for receiving in &self.receiving {
+            receiving.each_socket(&mut |socket| reset(socket));
+        }
     }
 }
 

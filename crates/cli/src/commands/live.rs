@@ -80,9 +80,9 @@ pub(super) fn live(
 fn cca(command: &CcaCommand, output: Output) -> Result<Outcome, Failure> {
     use sojourn_live::cca::{self, Done, Own};
 
-    let (names, does): (_, fn(&'static Own) -> Result<Done, String>) = match command {
-        CcaCommand::Load { names } => (names, cca::load),
-        CcaCommand::Unload { names } => (names, cca::unload),
+    let (names, loads) = match command {
+        CcaCommand::Load { names } => (names, true),
+        CcaCommand::Unload { names } => (names, false),
         CcaCommand::List { format } => return list_cca(*format, output),
     };
     // A wrong name is told before anything is done.
@@ -95,8 +95,8 @@ fn cca(command: &CcaCommand, output: Output) -> Result<Outcome, Failure> {
     };
     let owns: Vec<&'static Own> = names.iter().map(known).collect::<Result<_, _>>()?;
     for own in owns {
-        let done =
-            does(own).map_err(|problem| Failure::Machine(format!("{}: {problem}", own.name)))?;
+        let done = if loads { cca::load(own) } else { cca::unload(own) };
+        let done = done.map_err(|problem| Failure::Machine(format!("{}: {problem}", own.name)))?;
         let said = match done {
             Done::Loaded | Done::Replaced => format!(
                 "{} is loaded{}; the kernel calls it {}; it stays until: sudo sojourn live cca unload {}",

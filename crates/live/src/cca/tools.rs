@@ -27,8 +27,8 @@ pub fn tools() -> Vec<Tool> {
     vec![
         Tool { name: "clang", found: says("clang", "--version", CLANG) },
         Tool { name: "bpftool", found: says("bpftool", "version", BPFTOOL) },
-        Tool { name: "types of the kernel (BTF)", found: types().map(|()| TYPES.to_owned()) },
-        Tool { name: "BPF compiler of the kernel (JIT)", found: jit() },
+        Tool { name: "BTF of the kernel", found: types().map(|()| TYPES.to_owned()) },
+        Tool { name: "BPF JIT of the kernel", found: jit() },
     ]
 }
 
