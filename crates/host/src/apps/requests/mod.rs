@@ -8,8 +8,9 @@
 #[cfg(test)]
 mod tests;
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 use sojourn_cca::Config as CcaConfig;
 use sojourn_core::param::{Bounds, Maybe, Needed, Octets, Truth, size, time, whole};
@@ -55,6 +56,14 @@ pub struct Requests<D: Dial = Simulated> {
     /// Requests that have not been made.
     left: u64,
     lines: Vec<Line<D::Talk>>,
+    /// Answers that servers prepare.
+    preparing: usize,
+    /// Streams that think: until when, and their connection's number and their own; who asks first is at the top.
+    thinking: BinaryHeap<Reverse<(Time, u32, usize)>>,
+    /// Streams that ask now, by connection and stream; empty between calls.
+    asking: Vec<(u32, usize)>,
+    /// How many streams wait for an answer.
+    waiting: u64,
     /// Totals of the connections that a client elsewhere has closed.
     closed: FlowSample,
 }
@@ -78,10 +87,16 @@ struct Line<T> {
 /// The client's side of a stream.
 #[derive(Clone, Copy, Debug)]
 enum ClientStream {
-    /// It asks then.
-    Thinking { until: Time },
+    /// When it asks is in `thinking`.
+    Thinking,
     /// It asked at `since`, and so many bytes of the answer have not arrived.
     Waiting { since: Time, awaited: u64 },
+}
+
+impl ClientStream {
+    fn is_waiting(&self) -> bool {
+        matches!(self, Self::Waiting { .. })
+    }
 }
 
 impl Requests {
@@ -121,6 +136,10 @@ impl<D: Dial> Requests<D> {
             start,
             stop,
             lines: Vec::new(),
+            preparing: 0,
+            thinking: BinaryHeap::new(),
+            asking: Vec::new(),
+            waiting: 0,
             closed: FlowSample::default(),
         }
     }
@@ -134,17 +153,20 @@ impl<D: Dial> Requests<D> {
         let streams = u64::from(self.config.streams);
         let needed = self.left.div_ceil(streams).min(self.config.connections.into());
         for number in 1..=needed as u32 {
-            self.open(now, number, now);
+            self.open(now, number);
+            self.thinking.extend(
+                (0..self.config.streams as usize).map(|stream| Reverse((now, number, stream))),
+            );
         }
     }
 
-    /// Opens a connection whose streams ask when they have thought until then.
-    fn open(&mut self, now: Time, number: u32, until: Time) {
+    /// Opens a connection whose streams don't ask by themselves.
+    fn open(&mut self, now: Time, number: u32) {
         let address = Self::address(&mut self.random);
         let streams = self.config.streams as usize;
         self.lines.push(Line {
             connection: self.dial.open(number, address, now),
-            streams: alloc::vec![ClientStream::Thinking { until }; streams],
+            streams: alloc::vec![ClientStream::Thinking; streams],
             asking: VecDeque::new(),
             read: 0,
             preparing: VecDeque::new(),
@@ -153,30 +175,43 @@ impl<D: Dial> Requests<D> {
         });
     }
 
-    /// Streams that have thought long enough ask.
+    /// Streams that have thought long enough ask, those of the first connection first.
     fn ask<O: Observer>(&mut self, now: Time, o: &mut O) {
-        let bytes = self.config.bytes;
-        for line in &mut self.lines {
-            for (number, stream) in line.streams.iter_mut().enumerate() {
-                if let ClientStream::Thinking { until } = *stream
-                    && until <= now
-                    && now < self.stop
-                    && self.left > 0
-                {
-                    self.left -= 1;
-                    *stream = ClientStream::Waiting { since: now, awaited: bytes };
-                    if line.connection.has_server() {
-                        line.asking.push_back(number);
-                    }
-                    line.connection.ask(self.config.request_size, number as u8);
-                    o.record(now, Who::Flow(self.ends.flow), &Event::Opened { bytes });
-                }
-            }
+        if now >= self.stop || self.left == 0 {
+            return;
         }
+        while let Some(Reverse((until, number, stream))) = self.thinking.peek().copied()
+            && until <= now
+        {
+            self.thinking.pop();
+            self.asking.push((number, stream));
+        }
+        self.asking.sort_unstable();
+        let bytes = self.config.bytes;
+        for at in 0..self.asking.len() {
+            let (number, stream) = self.asking[at];
+            let Some(place) = self.place_of(number).filter(|_| self.left > 0) else { continue };
+            let line = &mut self.lines[place];
+            self.left -= 1;
+            self.waiting += 1;
+            line.streams[stream] = ClientStream::Waiting { since: now, awaited: bytes };
+            if line.connection.has_server() {
+                line.asking.push_back(stream);
+            }
+            line.connection.ask(self.config.request_size, stream as u8);
+            o.record(now, Who::Flow(self.ends.flow), &Event::Opened { bytes });
+        }
+        self.asking.clear();
     }
 
+    /// Connections are opened in the order of their numbers, so most have the place that their number says.
     fn place_of(&self, number: u32) -> Option<usize> {
-        self.lines.iter().position(|line| line.connection.number() == number)
+        let is_it = |line: &Line<D::Talk>| line.connection.number() == number;
+        let likely = (number as usize).wrapping_sub(1);
+        match self.lines.get(likely) {
+            Some(line) if is_it(line) => Some(likely),
+            _ => self.lines.iter().position(is_it),
+        }
     }
 
     fn server_gets(&mut self, now: Time, place: usize, bytes: u64) {
@@ -191,20 +226,21 @@ impl<D: Dial> Requests<D> {
                 self.dial.accept(&mut line.connection, address, now);
             }
             line.preparing.push_back((now + self.config.server_delay, stream));
+            self.preparing += 1;
         }
-        line.prepare(now, self.config.bytes);
+        self.preparing -= line.prepare(now, self.config.bytes);
     }
 
     fn client_gets<O: Observer>(&mut self, now: Time, place: usize, bytes: u64, o: &mut O) {
         let line = &mut self.lines[place];
         let mut arrived = bytes;
         while arrived > 0
-            && let Some((number, rest)) = line.frames.front_mut()
+            && let Some(&mut (number, ref mut rest)) = line.frames.front_mut()
         {
             let part = arrived.min(*rest);
             arrived -= part;
             *rest -= part;
-            let stream = &mut line.streams[*number];
+            let stream = &mut line.streams[number];
             if *rest == 0 {
                 line.frames.pop_front();
             }
@@ -220,7 +256,9 @@ impl<D: Dial> Requests<D> {
                         Span::from_secs_f64(self.random.exponential(mean))
                     }
                 };
-                *stream = ClientStream::Thinking { until: now + think };
+                *stream = ClientStream::Thinking;
+                self.waiting -= 1;
+                self.thinking.push(Reverse((now + think, line.connection.number(), number)));
             }
         }
         // Who does not think asks with the acknowledgement.
@@ -234,28 +272,23 @@ impl<D: Dial> Requests<D> {
         }
         let next = match self.lines.is_empty() {
             true => self.start,
-            false => {
-                let streams = self.lines.iter().flat_map(|line| &line.streams);
-                let untils = streams.filter_map(|stream| match stream {
-                    ClientStream::Thinking { until } => Some(*until),
-                    ClientStream::Waiting { .. } => None,
-                });
-                untils.min().unwrap_or(Time::NEVER)
-            }
+            false => self.thinking.peek().map_or(Time::NEVER, |Reverse((until, ..))| *until),
         };
         if next < self.stop { next } else { Time::NEVER }
     }
 }
 
 impl<T: Talk> Line<T> {
-    /// Answers that are ready by now can be written.
-    fn prepare(&mut self, now: Time, bytes: u64) {
+    /// Answers that are ready by now can be written; how many.
+    fn prepare(&mut self, now: Time, bytes: u64) -> usize {
+        let before = self.preparing.len();
         while let Some((ready, stream)) = self.preparing.front().copied()
             && ready <= now
         {
             self.preparing.pop_front();
             self.writing.push_back((stream, bytes));
         }
+        before - self.preparing.len()
     }
 
     /// The server writes frames, the answers in turn, as long as TCP has less than `low` left to send.
@@ -302,7 +335,12 @@ impl<D: Dial> Dialogue for Requests<D> {
             }
             Direction::Reverse => {}
             Direction::Forward => {
-                self.lines.iter_mut().for_each(|line| line.prepare(now, self.config.bytes));
+                for line in &mut self.lines {
+                    if self.preparing == 0 {
+                        break;
+                    }
+                    self.preparing -= line.prepare(now, self.config.bytes);
+                }
             }
         }
     }
@@ -310,6 +348,7 @@ impl<D: Dial> Dialogue for Requests<D> {
     fn next_time(&self, sends: Direction) -> Time {
         match sends {
             Direction::Reverse => self.next_request(),
+            Direction::Forward if self.preparing == 0 => Time::NEVER,
             Direction::Forward => {
                 let ready = self.lines.iter().filter_map(|line| line.preparing.front());
                 ready.map(|(ready, _)| *ready).min().unwrap_or(Time::NEVER)
@@ -326,7 +365,7 @@ impl<D: Dial> Dialogue for Requests<D> {
     }
 
     fn hear_of(&mut self, now: Time, number: u32) {
-        self.open(now, number, Time::NEVER);
+        self.open(now, number);
     }
 
     fn hear_request(&mut self, number: u32, word: u8) -> Option<u64> {
@@ -353,6 +392,9 @@ impl<D: Dial> Dialogue for Requests<D> {
     fn hear_end(&mut self, now: Time, number: u32) {
         if let Some(place) = self.place_of(number) {
             let line = self.lines.remove(place);
+            self.preparing -= line.preparing.len();
+            let waiting = line.streams.iter().filter(|stream| stream.is_waiting()).count();
+            self.waiting -= waiting as u64;
             if let Some(answers) = line.connection.sample(now) {
                 add_totals(&mut self.closed, &answers);
             }
@@ -376,9 +418,7 @@ impl<D: Dial> Dialogue for Requests<D> {
     }
 
     fn is_over(&self) -> bool {
-        let mut streams = self.lines.iter().flat_map(|line| &line.streams);
-        self.next_request().is_never()
-            && !streams.any(|stream| matches!(stream, ClientStream::Waiting { .. }))
+        self.next_request().is_never() && self.waiting == 0
     }
 }
 

@@ -161,6 +161,22 @@ fn no_request_is_made_at_the_stop_or_after_it() {
     assert!((750..920).contains(&seen.opened.len()), "{}", seen.opened.len());
 }
 
+/// Which streams ask next is known without a look at all of them, as is whether any waits.
+#[test]
+fn streams_that_think_are_in_the_order_in_which_they_ask() {
+    let mut app = requests("bytes 1kB connections 8 streams 256 think 1s", Time::NEVER);
+    let seen = carry(&mut app, at(41), |_| false);
+    assert_eq!((seen.opened.len(), app.waiting), (8 * 256, 8 * 256 - seen.took.len() as u64));
+    carry(&mut app, at(1_000), |_| false);
+    assert_eq!((app.thinking.len(), app.waiting), (8 * 256, 0), "all have their answers");
+    // The first were answered at 40 ms, and ask again a second later, those of the first connection first.
+    assert_eq!(app.next_request(), at(1_040));
+    app.ask(at(1_040), &mut Seen::default());
+    assert_eq!(app.waiting as usize, seen.took.iter().filter(|took| **took == RTT * 2).count());
+    assert!(app.asking.is_empty() && app.next_request() > at(1_040));
+    assert!(app.lines.iter().all(|line| line.streams[0].is_waiting()));
+}
+
 proptest! {
     #[test]
     fn whatever_is_lost_every_answer_comes(
