@@ -1,7 +1,8 @@
 //! What there is to observe in a scenario.
 
 use sojourn_core::{PortId, Rate};
-use sojourn_host::tcp;
+use sojourn_host::apps::BulkConfig;
+use sojourn_host::tcp::{self, SendBuffer};
 use sojourn_metrics::qoe::EmptyPath;
 use sojourn_metrics::{FlowShape, LinkShape, Shape};
 use sojourn_scenario::{App, Flow, PortShape, Scenario, Traffic};
@@ -29,6 +30,12 @@ pub fn shape(scenario: &Scenario) -> Shape {
                         | Traffic::Requests(_)
                         | Traffic::Rpm(_) => None,
                     },
+                    writes_without_limit: transport.send_buffer == SendBuffer::UNLIMITED
+                        && matches!(
+                            traffic,
+                            Traffic::OnOff(_)
+                                | Traffic::Bulk(BulkConfig { rate: None, bytes: None })
+                        ),
                     ..match traffic {
                         Traffic::Arrivals(_) => FlowShape::arrivals(&flow.name),
                         Traffic::Page(_) => FlowShape::page(&flow.name),

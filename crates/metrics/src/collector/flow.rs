@@ -321,7 +321,10 @@ impl FlowState {
             cwnd: self.cwnd.distribution(),
             inflight: self.inflight.distribution(),
             pacing: self.pacing.distribution(),
-            not_sent_bytes: (self.not_sent.1 > 0)
+            // An engine that does not count what an application without a limit has written says zero. One that has a real
+            // buffer says how much is in it.
+            not_sent_bytes: (self.not_sent.1 > 0
+                && !(shape.writes_without_limit && self.not_sent.0 == 0))
                 .then(|| self.not_sent.0 as f64 / self.not_sent.1 as f64),
             ping: self.ping.distribution(),
             pings: self.pings.whole(end),

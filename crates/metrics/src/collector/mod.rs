@@ -54,6 +54,8 @@ pub struct FlowShape {
     pub empty: Option<EmptyPath>,
     /// Bytes that it transfers over its only connection, if they are limited.
     pub transfer: Option<u64>,
+    /// Nothing says how much its application has written, where that is not counted: it writes without an end, and no buffer limits it.
+    pub writes_without_limit: bool,
 }
 
 impl FlowShape {
@@ -86,7 +88,7 @@ impl FlowShape {
     }
 
     const fn of(kind: FlowKind, name: String) -> Self {
-        Self { name, kind, empty: None, transfer: None }
+        Self { name, kind, empty: None, transfer: None, writes_without_limit: false }
     }
 }
 

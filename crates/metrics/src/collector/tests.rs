@@ -614,6 +614,24 @@ fn flow_sample(cwnd: u32, srtt: u64, bytes_acked: u64) -> FlowSample {
 }
 
 #[test]
+fn what_an_application_without_a_limit_has_written_is_missing_unless_it_is_counted() {
+    let mean = |not_sent: u64, writes_without_limit: bool| {
+        let flow = FlowShape { writes_without_limit, ..FlowShape::tcp("a") };
+        let mut collector = Collector::new(Shape {
+            flows: vec![flow],
+            links: vec![],
+            duration: ms_span(10_000),
+            warmup: ms_span(2_000),
+            step: ms_span(100),
+        });
+        let sample = FlowSample { not_sent, ..flow_sample(10, 20, 0) };
+        collector.record(at(2000), A, &Event::FlowSample(&sample));
+        collector.finish(at(10_000)).flows[0].value("notsent_mean_bytes")
+    };
+    assert_eq!([mean(0, true), mean(5, true), mean(0, false)], [None, Some(5.0), Some(0.0)]);
+}
+
+#[test]
 fn samples_of_the_sender_are_summed_up_and_fill_the_row_they_end() {
     let mut collector = tcp();
     for (ms, cwnd, srtt, acked) in
