@@ -27,7 +27,7 @@ sojourn_core::params! {
         pub initial_receive_buffer: u64 as Octets = "128KiB", BUFFERS,
             "memory of the receive buffer with which auto-tuning begins (the second of `tcp_rmem`)";
         pub most_receive_buffer: u64 as Octets = "6MiB", BUFFERS,
-            "memory up to which auto-tuning grows the receive buffer (the third of `tcp_rmem`)";
+            "memory up to which auto-tuning grows the receive buffer (the third of `tcp_rmem`): 6 MiB up to Linux 6.16, 32 MiB since 6.17";
         pub adv_win_scale: Option<u32> as Maybe<u32> = "", whole(1, 8),
             "all but 1 part in 2 to this power of the receive buffer is window, whatever arrives (`tcp_adv_win_scale`; 1 is what \
              Linux before 6.6 did); without it the share follows what segments take";
