@@ -13,6 +13,7 @@ pub mod apps;
 mod bounds;
 mod contents;
 mod endpoint;
+pub mod offer;
 mod source;
 pub mod tcp;
 

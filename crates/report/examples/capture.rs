@@ -26,6 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         flows: scenario.flows.iter().map(|flow| flow.name.clone()).collect(),
         links: scenario.links.iter().map(|link| link.name.clone()).collect(),
         taps,
+        ..PcapConfig::default()
     };
     let create = |name: &str| File::create(folder.join(name)).map(BufWriter::new);
     let mut sender = PcapObserver::new(create("sender.pcapng")?, names(Taps::default()))?;

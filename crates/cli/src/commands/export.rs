@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sojourn_core::{NoObserver, SpecError};
+use sojourn_host::offer;
 use sojourn_media::call::{CallConfig, TapedCall};
 use sojourn_replay::{Call as RecordedCall, Writer};
 use sojourn_report::export::{MahimahiLog, flent, iperf3, runs_csv, series_csv};
-use sojourn_report::pcap::{PcapConfig, PcapObserver, Taps};
-use sojourn_scenario::{App, ExternalApp};
+use sojourn_report::pcap::{Offer, PcapConfig, PcapObserver, Taps};
+use sojourn_scenario::{App, ExternalApp, Flow};
 use sojourn_study::results::{FailedRun, Plan, Results};
 use sojourn_study::{Registry, Study, engine, runner};
 
@@ -82,8 +83,9 @@ fn packets(
     taps: Taps,
     out: Option<&Path>,
 ) -> Result<(), Failure> {
+    let config = config(study, plan, run, taps)?;
     let mut sink = Sink::create(out)?;
-    let mut observer = match PcapObserver::new(&mut sink, config(plan, run, taps)) {
+    let mut observer = match PcapObserver::new(&mut sink, config) {
         Ok(observer) => observer,
         Err(error) => return sink.finish(Err(error)),
     };
@@ -92,13 +94,21 @@ fn packets(
     sink.finish(written)
 }
 
-fn config(plan: &Plan, run: u32, taps: Taps) -> PcapConfig {
-    let scenario = &plan.scenarios[plan.runs[run as usize].scenario as usize];
-    PcapConfig {
-        flows: scenario.flows.iter().map(|flow| flow.name.clone()).collect(),
-        links: scenario.queues.iter().map(|queue| queue.name.clone()).collect(),
+fn config(study: &Study, plan: &Plan, run: u32, taps: Taps) -> Result<PcapConfig, Failure> {
+    let position = plan.runs[run as usize].scenario;
+    let names = &plan.scenarios[position as usize];
+    let offer = |flow: &Flow| match &flow.app {
+        App::Tcp { transport, .. } => {
+            Offer { first: offer::first_window(transport), scale: offer::window_scale(transport) }
+        }
+        App::Ping(_) | App::Udp(_) | App::External(_) => Offer::default(),
+    };
+    Ok(PcapConfig {
+        flows: names.flows.iter().map(|flow| flow.name.clone()).collect(),
+        links: names.queues.iter().map(|queue| queue.name.clone()).collect(),
         taps,
-    }
+        offers: scenario_of(study, position)?.scenario.flows.iter().map(offer).collect(),
+    })
 }
 
 fn mahimahi_log(

@@ -7,6 +7,8 @@ use sojourn_core::{
     SegmentBody, TcpEcn, Time,
 };
 
+use super::Offer;
+
 const ETHERNET: usize = 14;
 const IPV4: usize = 20;
 const TCP: usize = 20;
@@ -15,8 +17,8 @@ const UDP: usize = 8;
 /// Initial sequence numbers of the connecting and of the answering end.
 const CLIENT_START: u32 = 1_000_000_000;
 const SERVER_START: u32 = 2_000_000_000;
-/// Windows are counted in units of 2^10 bytes.
-const WINDOW_SCALE: u8 = 10;
+/// RFC 7323 section 2.3.
+const LARGEST_SCALE: u8 = 14;
 
 /// A duplicate report may name segments this far below the cumulative acknowledgement.
 const KEPT: u32 = 20_000;
@@ -31,8 +33,8 @@ pub(super) struct Frame {
 }
 
 /// What must be remembered of a flow to write sequence numbers in bytes.
-#[derive(Default)]
 pub(super) struct Connection {
+    offer: Offer,
     /// Byte position and payload of each segment that was sent.
     segments: BTreeMap<u32, (u64, u32)>,
     /// Payload of a full segment, as far as is known.
@@ -45,6 +47,24 @@ pub(super) struct Connection {
 }
 
 impl Connection {
+    pub(super) fn new(offer: Offer) -> Self {
+        let offer = Offer { scale: offer.scale.min(LARGEST_SCALE), ..offer };
+        Self {
+            offer,
+            segments: BTreeMap::new(),
+            mss: 0,
+            acknowledged: 0,
+            closed: None,
+            heard_closed: None,
+        }
+    }
+
+    /// A window in the units of the handshake. A part of a unit counts as a whole one, as on Linux: less would call what the sender was
+    /// offered too much.
+    fn window(&self, bytes: u32) -> u16 {
+        bytes.div_ceil(1 << self.offer.scale).min(u32::from(u16::MAX)) as u16
+    }
+
     /// Remembers the byte positions of a packet's segments.
     pub(super) fn learn(&mut self, packet: &Packet) {
         match &packet.body {
@@ -206,7 +226,7 @@ impl Connection {
             sequence: CLIENT_START.wrapping_add(1).wrapping_add(byte as u32),
             acknowledgement: self.heard(packet),
             flags,
-            window: 64,
+            window: self.window(self.offer.first.into()),
             options,
         };
         Self::tcp(packet, &tcp, payload as usize)
@@ -241,7 +261,7 @@ impl Connection {
             sequence,
             acknowledgement,
             flags: ACK | fin | ecn_flags(ack.ecn),
-            window: (ack.window >> WINDOW_SCALE).min(u32::from(u16::MAX)) as u16,
+            window: self.window(ack.window),
             options: padded_options(options, packet.ip_len()),
         };
         Self::tcp(packet, &tcp, 0)
@@ -275,12 +295,12 @@ impl Connection {
         options.extend(mss.to_be_bytes());
         options.extend([4, 2]);
         options.extend(&timestamps(packet.sent, if answer { asked } else { Time::ZERO })[2..]);
-        options.extend([1, 3, 3, WINDOW_SCALE]);
+        options.extend([1, 3, 3, self.offer.scale]);
         let tcp = Tcp {
             sequence: if answer { SERVER_START } else { CLIENT_START },
             acknowledgement: if answer { CLIENT_START.wrapping_add(1) } else { 0 },
             flags: ecn_flags(ecn) | if answer { SYN | ACK } else { SYN },
-            window: u16::MAX,
+            window: self.offer.first,
             options,
         };
         Self::tcp(packet, &tcp, 0)

@@ -48,6 +48,24 @@ pub struct PcapConfig {
     pub flows: Vec<String>,
     pub links: Vec<String>,
     pub taps: Taps,
+    /// What the ends of each flow say of their windows; flows beyond the list have [`Offer::default`].
+    pub offers: Vec<Offer>,
+}
+
+/// What an end of a connection says of its receive window in the handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// Bytes that it offers there, where windows are not scaled (RFC 7323 section 2.2).
+    pub first: u16,
+    /// Later windows are counted in units of 2 to this power bytes; at most 14.
+    pub scale: u8,
+}
+
+/// Linux's over Ethernet, with its usual buffers.
+impl Default for Offer {
+    fn default() -> Self {
+        Self { first: 65_160, scale: 7 }
+    }
 }
 
 /// Writes what it observes as pcapng. Packets are held until it is known what became of them, so a
@@ -161,7 +179,9 @@ impl<W: Write> PcapObserver<W> {
             // be needed.
             self.connections.retain(|_, connection| !connection.is_idle());
         }
-        self.connections.entry(connection_of(packet)).or_default().learn(packet);
+        let offer = self.config.offers.get(packet.flow.index()).copied().unwrap_or_default();
+        let new = || Connection::new(offer);
+        self.connections.entry(connection_of(packet)).or_insert_with(new).learn(packet);
     }
 
     fn link_name(&self, who: Who) -> &str {

@@ -61,7 +61,12 @@ fn ack(at: u64, ack: u32, sack: &[(u32, u32)]) -> Packet {
 }
 
 fn observer(taps: Taps) -> PcapObserver<Vec<u8>> {
-    let config = PcapConfig { flows: vec!["bulk".into()], links: vec!["queue".into()], taps };
+    let config = PcapConfig {
+        flows: vec!["bulk".into()],
+        links: vec!["queue".into()],
+        taps,
+        ..PcapConfig::default()
+    };
     PcapObserver::new(Vec::new(), config).unwrap()
 }
 
@@ -321,4 +326,40 @@ fn both_ends_of_a_connection_close_it_with_numbers_that_follow() {
     assert_eq!(of(1, 40), ([2_000_000_001, END + 1], 0x11));
     let (_, _, closing, ..) = all.iter().find(|b| (b.0, b.1) == (1, 40)).unwrap();
     assert_eq!(word(closing, 34 + 20 + 8), 7, "the time that it echoes");
+}
+
+/// RFC 7323 sections 2.2 and 2.3: the handshake says the scale and has an unscaled window. What a sender was offered is never said to be less.
+#[test]
+fn windows_are_those_that_were_offered_in_units_of_the_scale() {
+    let of = |offer: Offer, window: u32| {
+        let config =
+            PcapConfig { flows: vec!["bulk".into()], offers: vec![offer], ..PcapConfig::default() };
+        let mut pcap = PcapObserver::new(Vec::new(), config).unwrap();
+        let flow = Who::Flow(FlowId(0));
+        let shake = Body::Handshake { asked: Time::from_nanos(10), ecn: TcpEcn::NONE };
+        let request = packet(0, Direction::Forward, 10, 60, shake);
+        let answer = packet(0, Direction::Reverse, 20, 60, shake);
+        let mut reply = ack(50, 1, &[]);
+        if let Body::Ack(body) = &mut reply.body {
+            body.window = window;
+        }
+        pcap.record(request.sent, flow, &Event::Sent { packet: &request });
+        pcap.record(Time::from_nanos(30), flow, &Event::Arrived { packet: &answer });
+        let segment = data(40, 0, 1, false);
+        pcap.record(segment.sent, flow, &Event::Sent { packet: &segment });
+        pcap.record(Time::from_nanos(60), flow, &Event::Arrived { packet: &reply });
+        let blocks = blocks(&pcap.finish().unwrap());
+        let windows: Vec<u16> =
+            blocks.iter().map(|b| u16::from_be_bytes([b.2[48], b.2[49]])).collect();
+        assert_eq!(blocks[1].2[34 + 36..34 + 39], [1, 3, 3]);
+        (windows, blocks[1].2[34 + 39])
+    };
+    let usual = Offer::default();
+    assert_eq!(of(usual, 76_744), (vec![65_160, 65_160, 510, 600], 7));
+    assert_eq!(of(Offer { first: 64_000, scale: 0 }, 64_000).0, [64_000; 4]);
+    assert_eq!(of(Offer { first: 65_535, scale: 10 }, 64_001).0, [65_535, 65_535, 64, 63]);
+    assert_eq!(
+        of(Offer { first: 65_535, scale: 200 }, u32::MAX),
+        (vec![65_535, 65_535, 4, 65_535], 14)
+    );
 }
