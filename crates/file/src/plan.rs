@@ -24,6 +24,9 @@ pub struct PlannedFlow {
     pub cca: Option<String>,
     /// Two-way propagation delay.
     pub base_rtt_ms: f64,
+    /// Bytes that it transfers, if they are limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
     /// Whether its data go from the client to the server.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_up: bool,

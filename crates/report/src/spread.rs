@@ -205,6 +205,7 @@ mod tests {
             app: "bulk".into(),
             cca: None,
             base_rtt_ms: 10.0,
+            bytes: None,
             is_up: false,
         };
         let planned = PlannedScenario {

@@ -373,6 +373,7 @@ mod tests {
             app: app.into(),
             cca: None,
             base_rtt_ms: 20.0,
+            bytes: None,
             is_up: false,
         };
         let flows: Arc<[PlannedFlow]> =

@@ -314,7 +314,16 @@ fn a_run_is_exported_to_csv_and_iperf3() {
 
     let iperf: serde_json::Value =
         serde_json::from_str(&export::iperf3(&results, 0, &series)).unwrap();
-    assert_eq!(iperf["intervals"].as_array().unwrap().len(), 60);
+    let intervals = iperf["intervals"].as_array().unwrap();
+    assert_eq!(intervals.len(), 60);
+    // The warm-up of 5 s, after which time begins again.
+    let omitted = intervals.iter().take_while(|interval| interval["sum"]["omitted"] == true);
+    assert_eq!((omitted.count(), &iperf["start"]["test_start"]["omit"]), (5, &5.into()));
+    assert_eq!(intervals[5]["sum"]["start"], 0.0);
+    assert_eq!(
+        (&iperf["end"]["sum_sent"]["end"], &intervals[59]["sum"]["end"]),
+        (&55.0.into(), &55.0.into())
+    );
     assert_eq!(iperf["end"]["streams"].as_array().unwrap().len(), 2, "pings are no streams");
     let goodput = results.table.value(&results.table.rows[1], "goodput_mbps").unwrap();
     let told = iperf["end"]["streams"][0]["sender"]["bits_per_second"].as_f64().unwrap() / 1e6;

@@ -130,6 +130,53 @@ fn other_tools_see_directions_from_the_client() {
     assert!(json["end"].get("sum_sent_bidir_reverse").is_none(), "{}", json["end"]);
 }
 
+/// With `--omit` intervals of the warm-up are there, what is left is an interval of its own, and totals are of what is not omitted.
+#[test]
+fn intervals_of_iperf3_add_up_to_what_was_transferred() {
+    let scratch = Scratch::new();
+    let study = UP_AND_DOWN.split("[[scenario.flow]]").collect::<Vec<_>>();
+    let head = study[0]
+        .replace("2s", "9s")
+        .replace("[scenario]", "[scenario]\nwarmup = \"1200ms\"\nuntil = \"transfers done\"");
+    let text = format!("{head}[[scenario.flow]]{}bytes = \"3MB\"\n", study[1]);
+    scratch.write("study.toml", &text);
+    scratch.must(&["run", "study.toml", "--out", "out"]);
+    let json = scratch.must(&["export", "out", "--format", "iperf3-json"]).json();
+    let start = &json["start"]["test_start"];
+    assert_eq!(
+        (&start["bytes"], &start["duration"], &start["omit"]),
+        (&3_000_000.into(), &0.into(), &1.2.into())
+    );
+    let intervals = json["intervals"].as_array().expect("a list");
+    let sum = |is_omitted: bool| -> f64 {
+        let sums =
+            intervals.iter().map(|one| &one["sum"]).filter(|sum| sum["omitted"] == is_omitted);
+        sums.map(|sum| sum["bytes"].as_f64().expect("a number")).sum()
+    };
+    let near = |a: f64, b: f64| assert!((a - b).abs() < 10.0, "{a} for {b}: {json}");
+    near(sum(true) + sum(false), 3e6);
+    let total = &json["end"]["sum_received"];
+    near(sum(false), total["bytes"].as_f64().expect("a number"));
+    let last = &intervals.last().expect("there is one")["sum"];
+    assert_eq!(last["end"], total["end"]);
+    let length = last["seconds"].as_f64().expect("a number");
+    assert!(length > 0.0 && length < 1.0, "{length}");
+    // Less than a second in all.
+    scratch.must(&[
+        "run",
+        "study.toml",
+        "--set",
+        "flow.fetch.bytes=10kB",
+        "--set",
+        "warmup=0s",
+        "--out",
+        "short",
+    ]);
+    let json = scratch.must(&["export", "short", "--format", "iperf3-json"]).json();
+    assert_eq!(json["intervals"].as_array().map(Vec::len), Some(1), "{json}");
+    assert_eq!(json["intervals"][0]["sum"]["bytes"], 10_000);
+}
+
 #[test]
 fn every_run_is_a_row_and_every_step_of_one_run() {
     let scratch = Scratch::new();

@@ -69,12 +69,22 @@ pub(super) fn build(
                 app: flow.app.text().to_owned(),
                 cca: cca.clone(),
                 base_rtt_ms: base_rtt.as_millis_f64(),
+                bytes: transfer(&template.app),
                 is_up: matches!(flow.direction, Some(Direction::Up)),
             });
             flows.push(Flow { name, ..template.clone() });
         }
     }
     Ok((flows, planned))
+}
+
+/// Bytes that the application transfers, if they are limited.
+fn transfer(app: &App) -> Option<u64> {
+    match app {
+        App::Tcp { traffic: Traffic::Bulk(config), .. } => config.bytes,
+        App::External(app) => app.0.transfer(),
+        App::Tcp { .. } | App::Ping(_) | App::Udp(_) => None,
+    }
 }
 
 /// Propagation on a route.

@@ -1,5 +1,6 @@
 //! A run as `iperf3 --json` would have reported it, a stream for each TCP flow. Programs that read
-//! iperf3's output can read this; what a simulation does not know (CPU use, sockets) is left out.
+//! iperf3's output can read this; what a simulation does not know (CPU use, sockets) is left out. The warm-up is what
+//! `--omit` leaves out: its intervals are there and say so, then time begins again, and sums are of what follows.
 
 use serde_json::{Value, json};
 use sojourn_study::results::{Kind, Results, Row, Series};
@@ -20,10 +21,15 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
         .filter(|one| one.kind == Kind::Flow)
         .filter_map(|one| {
             let flow = scenario.flows.iter().find(|f| f.name == one.name && f.cca.is_some())?;
-            Some((one, flow.is_up))
+            Some((one, flow))
         })
         .enumerate()
-        .map(|(at, (series, is_up))| Stream { socket: at + 5, series, is_up })
+        .map(|(at, (series, flow))| Stream {
+            socket: at + 5,
+            series,
+            is_up: flow.is_up,
+            bytes: flow.bytes,
+        })
         .collect();
     let of_way = |is_up: bool| flows.iter().filter(|flow| flow.is_up == is_up).count();
     let is_both = of_way(true) > 0 && of_way(false) > 0;
@@ -40,14 +46,15 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
     let of_run = rows.iter().find(|row| row.kind == Kind::Run);
     let end_ms = of_run.and_then(|row| results.table.value(row, "end_ms"));
     let length_s = end_ms.map_or(scenario.duration_s, |ms| ms / 1e3);
-    let whole_seconds = length_s.floor() as usize;
-    let intervals: Vec<Value> = (0..whole_seconds)
-        .map(|second| {
-            let (start, end) = (second as f64, second as f64 + 1.0);
-            let streams: Vec<Value> = flows.iter().map(|one| interval(one, start, end)).collect();
+    let omitted_s = scenario.warmup_s.min(length_s);
+    let seconds = length_s - omitted_s;
+    let intervals: Vec<Value> = cuts(0.0, omitted_s, true)
+        .chain(cuts(omitted_s, length_s, false))
+        .map(|cut| {
+            let streams: Vec<Value> = flows.iter().map(|one| interval(one, &cut)).collect();
             let mut interval = json!({ "streams": streams });
             for (is_up, suffix) in sums {
-                interval[format!("sum{suffix}")] = sum(&streams, *is_up, start, end);
+                interval[format!("sum{suffix}")] = sum(&streams, *is_up, &cut);
             }
             interval
         })
@@ -56,21 +63,25 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
         .iter()
         .map(|one| {
             let is_its = |row: &&Row| row.kind == Kind::Flow && row.name == one.series.name;
-            stream(results, one, rows.iter().find(is_its), length_s)
+            stream(results, one, rows.iter().find(is_its), omitted_s, length_s)
         })
         .collect();
     let total = |end: &str, is_up: bool| {
         let of = |key: &str| added(streams.iter().map(|stream| &stream[end]), key, is_up);
         let bytes = of("bytes");
         let mut total = json!({
-            "start": 0.0, "end": length_s, "seconds": length_s,
-            "bytes": bytes, "bits_per_second": bytes as f64 * 8.0 / length_s, "sender": is_up,
+            "start": 0.0, "end": seconds, "seconds": seconds,
+            "bytes": bytes, "bits_per_second": bits_per_second(bytes as f64, seconds), "sender": is_up,
         });
         if end == "sender" {
             total["retransmits"] = json!(of("retransmits"));
         }
         total
     };
+    // As with `iperf3 --bytes`, which is of all streams, and which takes no duration.
+    let transfers: Option<u64> = flows.iter().map(|one| one.bytes).sum();
+    let bytes = transfers.filter(|_| !flows.is_empty()).unwrap_or(0);
+    let duration = if bytes == 0 { scenario.duration_s - omitted_s } else { 0.0 };
     let connected: Vec<Value> = flows
         .iter()
         .map(|one| json!({ "socket": one.socket, "remote_host": one.series.name, "remote_port": 5201 }))
@@ -93,8 +104,8 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
                 Some(engine) => format!("engine {engine}, models {}", results.plan.model),
             },
             "test_start": {
-                "protocol": "TCP", "num_streams": of_way(true).max(of_way(false)), "blksize": 131_072, "omit": 0,
-                "duration": scenario.duration_s, "bytes": 0, "blocks": 0,
+                "protocol": "TCP", "num_streams": of_way(true).max(of_way(false)), "blksize": 131_072, "omit": number(omitted_s),
+                "duration": number(duration), "bytes": bytes, "blocks": 0,
                 "reverse": u8::from(!is_both && of_way(false) > 0), "bidir": u8::from(is_both),
             },
         },
@@ -109,6 +120,44 @@ struct Stream<'a> {
     series: &'a Series,
     /// Whether the client sends.
     is_up: bool,
+    /// What it transfers, if that is limited.
+    bytes: Option<u64>,
+}
+
+/// A part of a run, in seconds from its beginning.
+struct Cut {
+    start: f64,
+    end: f64,
+    /// The time that counts as the beginning.
+    origin: f64,
+    is_omitted: bool,
+}
+
+/// Whole seconds from `start` on, and what is left until `end`.
+fn cuts(start: f64, end: f64, is_omitted: bool) -> impl Iterator<Item = Cut> {
+    (0u32..)
+        .map(move |second| start + f64::from(second))
+        .take_while(move |from| from + SAME < end)
+        .map(move |from| {
+            let next = from + 1.0;
+            let until = if next + SAME < end { next } else { end };
+            Cut { start: from, end: until, origin: start, is_omitted }
+        })
+}
+
+/// Times that differ by less are the same.
+const SAME: f64 = 1e-9;
+
+/// As iperf3 has it, without a fraction if there is none.
+fn number(seconds: f64) -> Value {
+    match seconds.fract() == 0.0 {
+        true => json!(seconds as u64),
+        false => json!(seconds),
+    }
+}
+
+fn bits_per_second(bytes: f64, seconds: f64) -> f64 {
+    if seconds > 0.0 { bytes * 8.0 / seconds } else { 0.0 }
 }
 
 /// A sum over the streams of one way.
@@ -124,44 +173,66 @@ fn whole(value: f64) -> u64 {
     value.round() as u64
 }
 
-/// The last second before `end`, as far as it consists of whole steps.
-fn interval(stream: &Stream<'_>, start: f64, end: f64) -> Value {
+/// Bytes of the steps of a stream that end after `start` and by `end`.
+fn bytes_within(series: &Series, start: f64, end: f64) -> f64 {
+    let rates = series.column("goodput_mbps").unwrap_or(&[]);
+    let before = [0.0].iter().chain(&series.t_s);
+    let steps = series.t_s.iter().zip(before).zip(rates);
+    steps
+        .filter(|((until, _), _)| is_within(**until, start, end))
+        .filter_map(|((until, from), rate)| Some((until - from) * (*rate)? * 1e6 / 8.0))
+        .sum()
+}
+
+fn is_within(time: f64, start: f64, end: f64) -> bool {
+    time > start + SAME && time <= end + SAME
+}
+
+fn interval(stream: &Stream<'_>, cut: &Cut) -> Value {
     let one = stream.series;
-    let inside: Vec<usize> = (0..one.t_s.len())
-        .filter(|at| one.t_s[*at] > start + 1e-9 && one.t_s[*at] <= end + 1e-9)
-        .collect();
-    let step = match one.t_s[..] {
-        [first, second, ..] => second - first,
-        _ => end - start,
-    };
     let all = |name: &str| -> Vec<f64> {
         let column = one.column(name).unwrap_or(&[]);
-        inside.iter().filter_map(|at| column.get(*at).copied().flatten()).collect()
+        let inside = |time: &f64| is_within(*time, cut.start, cut.end);
+        one.t_s
+            .iter()
+            .zip(column)
+            .filter(|(time, _)| inside(time))
+            .filter_map(|(_, value)| *value)
+            .collect()
     };
     let last = |name: &str| all(name).last().copied();
-    let bytes = all("goodput_mbps").iter().sum::<f64>() * step * 1e6 / 8.0;
+    let bytes = bytes_within(one, cut.start, cut.end);
+    let seconds = cut.end - cut.start;
     json!({
-        "socket": stream.socket, "start": start, "end": end, "seconds": end - start,
-        "bytes": whole(bytes), "bits_per_second": bytes * 8.0 / (end - start),
+        "socket": stream.socket, "start": cut.start - cut.origin, "end": cut.end - cut.origin, "seconds": seconds,
+        "bytes": whole(bytes), "bits_per_second": bits_per_second(bytes, seconds),
         "retransmits": whole(all("retransmits").iter().sum()),
         "snd_cwnd": last("cwnd_pkts").map(|packets| whole(packets * MSS)),
         "snd_wnd": last("rwnd_bytes").map(whole),
         "rtt": last("srtt_ms").map(|ms| whole(ms * 1e3)),
-        "pmtu": 1500, "omitted": false, "sender": stream.is_up,
+        "pmtu": 1500, "omitted": cut.is_omitted, "sender": stream.is_up,
     })
 }
 
-fn sum(streams: &[Value], is_up: bool, start: f64, end: f64) -> Value {
+fn sum(streams: &[Value], is_up: bool, cut: &Cut) -> Value {
     let of = |key: &str| added(streams.iter(), key, is_up);
     let bytes = of("bytes");
+    let seconds = cut.end - cut.start;
     json!({
-        "start": start, "end": end, "seconds": end - start, "bytes": bytes,
-        "bits_per_second": bytes as f64 * 8.0 / (end - start), "retransmits": of("retransmits"),
-        "omitted": false, "sender": is_up,
+        "start": cut.start - cut.origin, "end": cut.end - cut.origin, "seconds": seconds, "bytes": bytes,
+        "bits_per_second": bits_per_second(bytes as f64, seconds), "retransmits": of("retransmits"),
+        "omitted": cut.is_omitted, "sender": is_up,
     })
 }
 
-fn stream(results: &Results, of: &Stream<'_>, row: Option<&Row>, seconds: f64) -> Value {
+/// The whole of a run but for its first `omitted_s`.
+fn stream(
+    results: &Results,
+    of: &Stream<'_>,
+    row: Option<&Row>,
+    omitted_s: f64,
+    end_s: f64,
+) -> Value {
     let one = of.series;
     let metric = |name: &str| row.and_then(|row| results.table.value(row, name));
     let known = |name: &str| -> Vec<f64> {
@@ -170,18 +241,19 @@ fn stream(results: &Results, of: &Stream<'_>, row: Option<&Row>, seconds: f64) -
     };
     let most = |name: &str| known(name).into_iter().reduce(f64::max);
     let micros = |ms: Option<f64>| ms.map(|ms| whole(ms * 1e3));
-    let bytes = whole(metric("delivered_bytes").unwrap_or(0.0));
+    let seconds = end_s - omitted_s;
+    let bytes = whole(metric("goodput_mbps").unwrap_or(0.0) * seconds * 1e6 / 8.0);
     // In both, iperf3 says whether its client is the sender.
     let received = json!({
         "socket": of.socket, "start": 0.0, "end": seconds, "seconds": seconds, "bytes": bytes,
-        "bits_per_second": bytes as f64 * 8.0 / seconds, "sender": of.is_up,
+        "bits_per_second": bits_per_second(bytes as f64, seconds), "sender": of.is_up,
     });
     let mut sent = received.clone();
-    sent["retransmits"] = json!(whole(metric("retransmits").unwrap_or(0.0)));
+    sent["retransmits"] = json!(whole(metric("retransmits_after_warmup").unwrap_or(0.0)));
     sent["max_snd_cwnd"] = json!(most("cwnd_pkts").map(|packets| whole(packets * MSS)));
     sent["max_snd_wnd"] = json!(most("rwnd_bytes").map(whole));
     // Like iperf3's they are of the smoothed round-trip time whenever it was looked at, here at each step, and of the
-    // whole run.
+    // whole run with what is omitted.
     let srtt = known("srtt_ms");
     let mean = srtt.iter().sum::<f64>() / srtt.len() as f64;
     sent["max_rtt"] = json!(micros(srtt.iter().copied().reduce(f64::max)));

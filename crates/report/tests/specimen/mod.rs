@@ -116,6 +116,7 @@ pub(crate) fn results_of_seeds(after: u64) -> Results {
                 app: app.into(),
                 cca: cca.map(str::to_owned),
                 base_rtt_ms: rtt.trim_end_matches("ms").parse().unwrap(),
+                bytes: None,
                 is_up: false,
             };
             scenarios.push(PlannedScenario {

@@ -18,6 +18,7 @@ fn plan() -> Plan {
         app: "bulk".into(),
         cca: None,
         base_rtt_ms: 20.0,
+        bytes: None,
         is_up: false,
     };
     let scenario = |queue: &str| PlannedScenario {

@@ -135,8 +135,8 @@ impl Common {
 
     pub(crate) fn flows(&mut self, flows: &[PlannedFlow]) -> Arc<[PlannedFlow]> {
         let hash = |hasher: &mut DefaultHasher, flow: &PlannedFlow| {
-            let PlannedFlow { name, group, app, cca, base_rtt_ms, is_up } = flow;
-            (name, group, app, cca, base_rtt_ms.to_bits(), is_up).hash(hasher);
+            let PlannedFlow { name, group, app, cca, base_rtt_ms, bytes, is_up } = flow;
+            (name, group, app, cca, base_rtt_ms.to_bits(), bytes, is_up).hash(hasher);
         };
         common(&mut self.flows, flows, hash)
     }
