@@ -26,6 +26,7 @@
 
 extern crate alloc;
 
+mod buffers;
 mod capacity;
 mod cca;
 mod curves;
@@ -47,4 +48,4 @@ pub use run::{Form, Options, Ran, check, run};
 pub use world::has_queue;
 
 /// Raised whenever the same scenario and seed would give other numbers.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;

@@ -13,6 +13,7 @@ use sojourn_link::{JitterConfig, LossConfig, PolicerConfig, RateConfig, ReorderC
 use sojourn_qdisc::{Config as Queue, fifo};
 use sojourn_scenario::{App, Flow, Link, Scenario, Traffic, Until};
 
+use crate::buffers;
 use crate::capacity::Capacity;
 use crate::cca;
 use crate::queue::{self, Member};
@@ -85,7 +86,7 @@ pub(crate) enum Source {
         cca: sojourn_cca::Config,
         has_ecn: bool,
         initial_window: f64,
-        /// Bytes in flight that buffers and the receiver allow.
+        /// Bytes on the wire that buffers at both ends allow in flight.
         most: f64,
         /// Bytes a second that the application writes.
         rate: f64,
@@ -219,6 +220,7 @@ fn check_flow(flow: &Flow) -> Result<(), SpecError> {
             if transport.receive_window.is_some() || transport.receive_buffer.is_some() {
                 return refuse("receive windows that an application sets");
             }
+            buffers::check(transport)?;
             cca::check(cca)
         }
         App::Tcp { traffic: Traffic::OnOff(_), .. } => refuse("senders that pause"),
@@ -322,10 +324,8 @@ fn stream(flow: &Flow, id: usize, address: StreamAddress) -> Stream {
                 _ => f64::INFINITY,
             };
             let initial_window = f64::from(transport.initial_cwnd) * f64::from(wire);
-            // Half of a receive buffer's memory holds payload.
-            let most = transport.most_receive_buffer as f64 / 2.0;
-            let most_sent = transport.send_buffer.most(transport.most_send_buffer);
-            let most = most_sent.map_or(most, |bytes| most.min(bytes as f64));
+            let most =
+                buffers::most_in_flight(transport) * f64::from(wire) / f64::from(transport.mss);
             let has_ecn = has_ecn(cca, transport);
             let cca = cca.clone();
             // One acknowledgement stands for two packets, so every second one waits for it.

@@ -78,8 +78,8 @@ fn of_a_window_half_a_packet_waits_for_its_acknowledgement() {
         let mut world = scenario(&["reno"], 100, 50, "pfifo", 30).into_inner();
         let App::Tcp { transport, .. } = &mut world.flows[0].app else { panic!("it is TCP") };
         transport.quick_ack = quick_ack;
-        // Half of it holds payload: 100 packets of 1514 bytes on the wire.
-        transport.most_receive_buffer = 200 * 1514;
+        // 100 segments, of 153/256 of the memory, and one that is held.
+        transport.most_receive_buffer = 245_000;
         let run = run(&world.checked().expect("a scenario"));
         run.flows[0].value("goodput_mbps").expect("known")
     };

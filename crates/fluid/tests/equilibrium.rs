@@ -5,7 +5,6 @@ mod path;
 use proptest::prelude::*;
 use sojourn_core::Span;
 use sojourn_fluid::{equilibrium, trajectory};
-use sojourn_host::tcp::SendBuffer;
 use sojourn_link::LossConfig;
 use sojourn_scenario::{App, Checked, Scenario};
 
@@ -42,14 +41,15 @@ fn pie_and_dualpi2_rest_at_their_targets() {
     }
 }
 
-/// The first link of the scenario loses `loss` on its medium, and each flow's send buffer has `buffer` bytes.
+/// The first link of the scenario loses `loss` on its medium, and each flow's receive buffer has `buffer` bytes.
 fn limited(scenario: Checked, loss: &str, buffer: Option<u64>) -> Scenario {
     let mut scenario = scenario.into_inner();
     scenario.links[0].loss = LossConfig::parse(loss).expect("a loss");
     for flow in &mut scenario.flows {
         let App::Tcp { transport, .. } = &mut flow.app else { continue };
         if let Some(bytes) = buffer {
-            transport.send_buffer = SendBuffer::Bytes(bytes);
+            transport.most_receive_buffer = bytes;
+            transport.initial_receive_buffer = transport.initial_receive_buffer.min(bytes);
         }
     }
     scenario
@@ -106,10 +106,10 @@ fn a_queue_stands_below_its_target_where_losses_keep_windows_small() {
 
 #[test]
 fn buffers_limit_windows() {
-    // Half a packet of each window waits at the receiver.
-    let window = 30_000.0 / PACKET - 0.5;
+    // Of 50 000 bytes of memory 19 segments are window, and half a packet of each window waits at the receiver.
+    let window = 19.0 - 0.5;
     let of = |ccas: &[&str], mbps, loss| {
-        equilibrium(&limited(scenario(ccas, mbps, 40, "pie"), loss, Some(30_000)))
+        equilibrium(&limited(scenario(ccas, mbps, 40, "pie"), loss, Some(50_000)))
     };
     let rest = of(&["reno", "cubic"], 20, "none").expect("a point");
     assert!(rest.flows.iter().all(|flow| (flow.window - window).abs() < 1e-9), "{rest:?}");
@@ -126,7 +126,7 @@ fn buffers_limit_windows() {
     let error = equilibrium(&limited(
         scenario(&["bbr"; 2], 20, 40, "pfifo limit 500"),
         "none",
-        Some(30_000),
+        Some(50_000),
     ));
     assert!(error.expect_err("too small").to_string().contains("buffers allow"));
 }

@@ -4,6 +4,7 @@ use sojourn_cca::Config as Cca;
 use sojourn_core::{Rate, Span};
 use sojourn_fluid::{Form, Options};
 use sojourn_host::apps::BulkConfig;
+use sojourn_host::tcp::{Config, SendBuffer};
 use sojourn_link::{JitterConfig, LossConfig, RateConfig};
 use sojourn_qdisc::Config as Queue;
 use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic, Until};
@@ -27,6 +28,13 @@ fn scenario() -> Scenario {
     }
 }
 
+fn transport(scenario: &mut Scenario) -> &mut Config {
+    match &mut scenario.flows[0].app {
+        App::Tcp { transport, .. } => transport,
+        _ => panic!("it is TCP"),
+    }
+}
+
 /// What the error says, which names the place.
 fn refused(change: impl Fn(&mut Scenario)) -> String {
     let mut scenario = scenario();
@@ -42,6 +50,9 @@ fn what_has_a_rate_is_taken() {
     assert_eq!(sojourn_fluid::check(&scenario, &Options::default()), Ok(()));
     scenario.links[0].loss = LossConfig::None;
     scenario.links[0].rate = RateConfig::Unlimited;
+    assert_eq!(sojourn_fluid::check(&scenario, &Options::default()), Ok(()));
+    transport(&mut scenario).most_receive_buffer = 64 << 20;
+    transport(&mut scenario).send_buffer = SendBuffer::UNLIMITED;
     assert_eq!(sojourn_fluid::check(&scenario, &Options::default()), Ok(()));
 }
 
@@ -105,6 +116,8 @@ fn flows_are_refused_by_name_and_reason() {
         (refused(with("bbr-n+")), "bbr-n+"),
         (refused(with("bbr3 beta=0.5")), "no parameters"),
         (refused(limited), "limited size"),
+        (refused(|s| transport(s).send_buffer = SendBuffer::Bytes(64_000)), "no send buffer"),
+        (refused(|s| transport(s).most_receive_buffer = 64 << 20), "no send buffer"),
     ];
     for (error, reason) in cases {
         assert!(error.contains("flow 'bulk'") && error.contains(reason), "{error}");

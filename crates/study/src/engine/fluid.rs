@@ -155,6 +155,47 @@ mod tests {
         assert_eq!(queues, ["queue"], "acknowledgements load no queue, so theirs is not shown");
     }
 
+    /// What a window allows, and what a send buffer does that holds less than the window when its application is woken.
+    #[test]
+    fn buffers_allow_about_as_much_as_they_allow_packets() {
+        let text = r#"
+            schema = 1
+            title = "buffers"
+            [scenario]
+            duration = "6s"
+            warmup = "2s"
+            path = { rate = "100Mbps", rtt = "50ms", queue = "pfifo limit 1000" }
+            flow = [{ name = "a", app = "bulk", most_receive_buffer = "256kB" }]
+            [factors]
+            engine = ["sim", "fluid"]
+            "flow.a.adv_win_scale" = [1, 2, 8]
+            "flow.a.send_buffer" = ["0", "4MiB"]
+        "#;
+        let cases = [
+            (text.to_owned(), 0.02),
+            (text.replace("[1, 2, 8]", "[2]").replace("\"4MiB\"", "\"300kB\", \"330kB\""), 0.05),
+        ];
+        for (text, bound) in cases {
+            let study = Study::parse("buffers.toml", &text, Path::new(""), &Overrides::default())
+                .unwrap_or_else(|error| panic!("{error}"));
+            let scratch = Scratch::new("buffers");
+            let out = scratch.path("out");
+            let summary = runner::run(&study, &Options::new(&out), &|_| {}).unwrap();
+            assert_eq!(summary.failed, []);
+            let results = Folder::open(&out).unwrap();
+            let half = results.plan.runs.len() / 2;
+            let goodput = |run: usize| {
+                let rows = results.table.run(run as u32);
+                let row = rows.iter().find(|row| row.kind == Kind::Flow).expect("a flow");
+                results.table.value(row, "goodput_mbps").expect("it was measured")
+            };
+            for run in 0..half {
+                let [packets, fluid] = [goodput(run), goodput(half + run)];
+                assert!((fluid / packets - 1.0).abs() < bound, "{run}: {fluid} for {packets}");
+            }
+        }
+    }
+
     #[test]
     fn a_point_at_rest_is_a_metric_and_a_world_without_one_a_failed_run() {
         let text = r#"
