@@ -493,13 +493,13 @@ fn what_the_kernel_lacks_is_named_before_anything_starts() {
     if !can_run() {
         return;
     }
-    let text = ONE_LINK.replace("\"cubic-linux\"", "\"bbr-n+\"");
+    let text = ONE_LINK.replace("\"cubic-linux\"", "\"bbr2\"");
     let scratch = tempfile::tempdir().expect("there is room");
     let out = scratch.path().join("out");
     let error = runner::run(&study(&text), &Options::new(&out), &|_| {})
         .expect_err("no kernel has it")
         .to_string();
-    assert!(error.contains("no congestion control 'bbr-n+'; it has "), "{error}");
+    assert!(error.contains("no congestion control 'bbr2'; it has "), "{error}");
     assert!(!out.exists(), "a folder was made");
 }
 
