@@ -301,8 +301,8 @@ fn controls_of_our_own_are_loaded_run_a_study_and_are_unloaded() {
         let mut lines = series.lines();
         let head: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
         let at = |name: &str| head.iter().position(|own| *own == name).expect(name);
-        let of_flow = lines.map(|line| line.split(',').collect::<Vec<_>>());
-        let last = of_flow.filter(|line| line[1] == "flow").next_back().expect("it has a series");
+        let mut of_flow = lines.map(|line| line.split(',').collect::<Vec<_>>());
+        let last = of_flow.rfind(|line| line[1] == "flow").expect("it has a series");
         assert!(last[at("phase")].starts_with("PROBE_BW:"), "{last:?}");
         for column in ["bw_mbps", "min_rtt_ms", "rounds"] {
             assert!(last[at(column)].parse::<f64>().is_ok_and(|value| value > 1.0), "{last:?}");
