@@ -10,7 +10,7 @@ use sojourn_core::{Confidence, EcnMode, FlowSample, Rate, Responsiveness, Span};
 use crate::traffic::What;
 
 /// What comes from a host before the first frame. Both must have the same number.
-pub(super) const GREETING: &[u8; 16] = b"sojourn-agent 3\n";
+pub(super) const GREETING: &[u8; 16] = b"sojourn-agent 4\n";
 
 /// How often a host hears of this machine; one that hears nothing for six times as long takes it for dead, and ends.
 pub(super) const ALIVE: Duration = Duration::from_secs(5);
