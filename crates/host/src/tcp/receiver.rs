@@ -45,6 +45,8 @@ pub struct Receiver<R = AtOnce> {
     recent: [SackBlock; MAX_SACK_BLOCKS + 1],
     recent_count: usize,
     held: u64,
+    /// Memory that a packet takes less than in pages.
+    memory_saved: u32,
     duplicate: Option<SackBlock>,
     window: ReceiveWindow,
     application: R,
@@ -125,6 +127,10 @@ impl<R: Reads> Receiver<R> {
     fn of(config: Config, request: EcnRequest, ends: Endpoints, application: R) -> Self {
         let window = ReceiveWindow::new(config.window(), config.mss, config.adv_win_scale);
         let windows = config.receive_window.as_ref();
+        let memory_saved = match config.packet_buffers {
+            PacketBuffers::Pages => 0,
+            PacketBuffers::Linear => LINEAR_SAVES,
+        };
         Self {
             ends,
             next: 0,
@@ -135,6 +141,7 @@ impl<R: Reads> Receiver<R> {
             recent: [SackBlock::default(); MAX_SACK_BLOCKS + 1],
             recent_count: 0,
             held: 0,
+            memory_saved,
             duplicate: None,
             window,
             application,
@@ -314,17 +321,14 @@ impl<R: Reads> Receiver<R> {
         }
         if start > self.next {
             self.widen(packet, segment);
-            let memory = self.memory(packet);
-            self.on_early(
-                Range {
-                    start,
-                    end,
-                    end_byte: segment.byte + u64::from(segment.payload),
-                    held: u64::from(memory),
-                    joined: 1,
-                },
-                self.memory_joined(packet, segment, memory),
-            );
+            let arrived = Range {
+                start,
+                end,
+                end_byte: segment.byte + u64::from(segment.payload),
+                held: u64::from(self.memory(packet)),
+                joined: 1,
+            };
+            self.on_early(arrived, u64::from(self.memory_joined(packet, segment)));
             self.decide(now);
             return;
         }
@@ -399,21 +403,18 @@ impl<R: Reads> Receiver<R> {
     }
 
     /// Memory that a packet takes.
-    #[inline]
+    #[inline(always)]
     fn memory(&self, packet: &Packet) -> u32 {
-        match self.config.packet_buffers {
-            PacketBuffers::Linear if packet.segments == 1 => packet.truesize() - LINEAR_SAVES,
-            _ => packet.truesize(),
-        }
+        packet.truesize() - self.memory_saved
     }
 
     /// Memory that it takes in the buffer of the segment before it. Those of an offloaded packet fill all pages of theirs.
-    fn memory_joined(&self, packet: &Packet, segment: &SegmentBody, memory: u32) -> u64 {
-        u64::from(match self.config.packet_buffers {
-            _ if packet.segments > 1 => memory,
+    fn memory_joined(&self, packet: &Packet, segment: &SegmentBody) -> u32 {
+        match self.config.packet_buffers {
+            _ if packet.segments > 1 => self.memory(packet),
             PacketBuffers::Pages => segment.payload,
-            PacketBuffers::Linear => memory - DESCRIPTOR,
-        })
+            PacketBuffers::Linear => self.memory(packet) - DESCRIPTOR,
+        }
     }
 
     /// Takes ranges that arrived early and are in order by now.
