@@ -102,10 +102,20 @@ mod tests {
 
     use sojourn_file::Overrides;
 
-    use crate::results::{Folder, Kind};
-    use crate::runner::{self, Options};
+    use crate::results::{Folder, Kind, Results};
+    use crate::runner::{self, Options, Summary};
     use crate::study::Study;
     use crate::testing::Scratch;
+
+    /// Runs a study; the results are there as long as the last of the three.
+    fn ran(name: &str, text: &str) -> (Summary, Results, Scratch) {
+        let study = Study::parse("study.toml", text, Path::new(""), &Overrides::default())
+            .unwrap_or_else(|error| panic!("{error}"));
+        let scratch = Scratch::new(name);
+        let out = scratch.path("out");
+        let summary = runner::run(&study, &Options::new(&out), &|_| {}).unwrap();
+        (summary, Folder::open(&out).unwrap(), scratch)
+    }
 
     #[test]
     fn what_a_fluid_does_not_know_is_missing_and_no_zero() {
@@ -124,13 +134,8 @@ mod tests {
             app = "udp"
             rate = "100kbps"
         "#;
-        let study = Study::parse("fluid.toml", text, Path::new(""), &Overrides::default())
-            .unwrap_or_else(|error| panic!("{error}"));
-        let scratch = Scratch::new("fluid");
-        let out = scratch.path("out");
-        let summary = runner::run(&study, &Options::new(&out), &|_| {}).unwrap();
+        let (summary, results, _scratch) = ran("fluid", text);
         assert_eq!(summary.failed, []);
-        let results = Folder::open(&out).unwrap();
         let rows = results.table.run(0);
         let value = |kind: Kind, metric: &str| {
             let row = rows.iter().find(|row| row.kind == kind).expect("there is a row");
@@ -176,13 +181,8 @@ mod tests {
             (text.replace("[1, 2, 8]", "[2]").replace("\"4MiB\"", "\"300kB\", \"330kB\""), 0.05),
         ];
         for (text, bound) in cases {
-            let study = Study::parse("buffers.toml", &text, Path::new(""), &Overrides::default())
-                .unwrap_or_else(|error| panic!("{error}"));
-            let scratch = Scratch::new("buffers");
-            let out = scratch.path("out");
-            let summary = runner::run(&study, &Options::new(&out), &|_| {}).unwrap();
+            let (summary, results, _scratch) = ran("buffers", &text);
             assert_eq!(summary.failed, []);
-            let results = Folder::open(&out).unwrap();
             let half = results.plan.runs.len() / 2;
             let goodput = |run: usize| {
                 let rows = results.table.run(run as u32);
@@ -210,15 +210,10 @@ mod tests {
             "flow.a.cca" = ["reno", "bbr3"]
             "path.rtt" = ["20ms", "200ms"]
         "#;
-        let study = Study::parse("rest.toml", text, Path::new(""), &Overrides::default())
-            .unwrap_or_else(|error| panic!("{error}"));
-        let scratch = Scratch::new("rest");
-        let out = scratch.path("out");
-        let summary = runner::run(&study, &Options::new(&out), &|_| {}).unwrap();
+        let (summary, results, _scratch) = ran("rest", text);
         let reasons: Vec<String> = summary.failed.iter().map(|run| format!("{run:?}")).collect();
         assert_eq!(reasons.len(), 2, "{reasons:?}");
         assert!(reasons.iter().all(|reason| reason.contains("BBR version 3")), "{reasons:?}");
-        let results = Folder::open(&out).unwrap();
         let damping = |run: u32| {
             let rows = results.table.run(run);
             let row = rows.iter().find(|row| row.kind == Kind::Queue).expect("there is a queue");
