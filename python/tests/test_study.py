@@ -145,16 +145,14 @@ def test_errors_in_files_are_those_of_the_command(tmp_path: Path) -> None:
         sj.Study.from_toml("this is\nno study")
 
 
-def test_importing_takes_less_than_a_fifth_of_a_second() -> None:
-    code = "import time; began = time.perf_counter(); import sojourn; print(time.perf_counter() - began)"
-    seconds = [float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(5)]
-    # Beside other work on the machine some take longer than the import does.
-    assert min(seconds) < 0.2, seconds
-
-
-def test_importing_needs_nothing_from_elsewhere() -> None:
-    code = "import sys, sojourn; print([m for m in ('numpy', 'matplotlib', 'pyarrow', 'asyncio') if m in sys.modules])"
-    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+def test_importing_loads_little_and_nothing_from_elsewhere() -> None:
+    """What an import takes is the time of the modules that it loads, so these are counted and no time is taken."""
+    code = "import sys; before = set(sys.modules); import sojourn; print(*set(sys.modules) - before)"
+    loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+    elsewhere = {module.partition(".")[0] for module in loaded} - set(sys.stdlib_module_names)
+    assert elsewhere == {"sojourn"}
+    assert "asyncio" not in loaded
+    assert len(loaded) < 160, sorted(loaded)
 
 
 JUNK: list[Any] = [
