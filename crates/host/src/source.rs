@@ -24,8 +24,10 @@ pub enum SourceState {
     Until(u64),
     /// Up to this byte position for now.
     SoFar(u64),
-    /// Nothing now.
+    /// What is left of the call in which it writes, and then nothing for now.
     Paused,
+    /// Nothing more will come.
+    Stopped,
 }
 
 /// How often an application with a rate writes.
@@ -80,9 +82,9 @@ impl Source {
         }
     }
 
-    /// A bulk application without an end, of which `sent` bytes have left, writes at `rate` from `now`
+    /// A bulk application without an end, which has written `before` bytes, writes at `rate` from `now`
     /// on; if that is unlimited, as much as fits.
-    pub fn set_rate(&mut self, now: Time, rate: Rate, mss: u32, sent: u64) {
+    pub fn set_rate(&mut self, now: Time, rate: Rate, mss: u32, before: u64) {
         let Some(stop) = self.stop_of_endless(now) else { return };
         if rate.is_unlimited() {
             *self = Self::from_then_on(now, stop);
@@ -90,7 +92,7 @@ impl Source {
         }
         *self = Self::paced(rate, mss, None, now, stop);
         if let Self::Paced { written, .. } = self {
-            *written = sent;
+            *written = before;
         }
     }
 
@@ -116,7 +118,9 @@ impl Source {
     pub fn state(&self, now: Time) -> SourceState {
         match self {
             Self::Bulk { bytes: Some(bytes), .. } => SourceState::Until(*bytes),
-            Self::Bulk { bytes: None, stop } if now >= *stop => SourceState::Paused,
+            Self::Bulk { bytes: None, stop } | Self::OnOff { stop, .. } if now >= *stop => {
+                SourceState::Stopped
+            }
             Self::Bulk { bytes: None, .. } => SourceState::Endless,
             Self::Paced { bytes: Some(bytes), written, .. } if written >= bytes => {
                 SourceState::Until(*bytes)
@@ -211,7 +215,7 @@ mod tests {
                 (0, SourceState::Endless),
                 (10, SourceState::Paused),
                 (15, SourceState::Endless),
-                (20, SourceState::Paused),
+                (20, SourceState::Stopped),
             ]
         );
     }

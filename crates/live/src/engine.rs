@@ -293,6 +293,8 @@ fn settings(flow: &Flow) -> Option<TcpSettings> {
         dscp: flow.dscp,
         mss: (transport.mss != address::MSS).then_some(transport.mss),
         receive_buffer: transport.receive_buffer,
+        most_unsent: transport.notsent_lowat,
+        blocking: transport.blocking,
     })
 }
 
@@ -376,6 +378,8 @@ fn check_transport(transport: &tcp::Config) -> Result<(), SpecError> {
         most_receive_buffer: usual.most_receive_buffer,
         send_buffer: usual.send_buffer,
         most_send_buffer: usual.most_send_buffer,
+        notsent_lowat: usual.notsent_lowat,
+        blocking: usual.blocking,
         ecn: usual.ecn,
         receiver_ecn: usual.receiver_ecn,
         offload: usual.offload,
@@ -391,6 +395,8 @@ fn check_transport(transport: &tcp::Config) -> Result<(), SpecError> {
             "most_receive_buffer",
             "send_buffer",
             "most_send_buffer",
+            "notsent_lowat",
+            "blocking",
             "ecn",
             "receiver_ecn",
             "offload",

@@ -1,9 +1,11 @@
-//! The applications of all flows, on the kernel's sockets, in one thread.
+//! The applications of all flows, on the kernel's sockets: in one thread, but for those that write what they like over one connection,
+//! of which each has its own.
 
 mod flow;
 mod own_end;
 mod socket;
 mod talking;
+mod writer;
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -99,6 +101,9 @@ impl<F: FnMut(What) + ?Sized> Observer for Telling<'_, F> {
 /// Zeros to be sent.
 static ZEROS: [u8; 128 * 1024] = [0; 128 * 1024];
 
+/// Of more flows none has a thread of its own.
+const MOST_WRITERS: usize = 1000;
+
 /// Bytes of IPv4 and UDP headers.
 const HEADERS: u32 = 28;
 
@@ -136,6 +141,7 @@ impl<'a> Traffic<'a> {
         address: StreamAddress,
     ) -> Result<Self, String> {
         let end = Time::ZERO + scenario.duration;
+        let may_wait = scenario.flows.len() <= MOST_WRITERS;
         let mut sending = Vec::new();
         let mut receiving = Vec::new();
         for ((flow, id), settings) in scenario.flows.iter().zip((0..).map(FlowId)).zip(settings) {
@@ -154,7 +160,8 @@ impl<'a> Traffic<'a> {
             let [server, client] = [flow.src, flow.dst].map(|host| hosts[host.index()]);
             server.map_or(Ok(()), sys::enter_network).map_err(failed)?;
             let here = Here { server: server.is_some(), client: client.is_some() };
-            let working = Working::new(flow, id, settings.clone(), sender, address, end, here);
+            let settings = settings.clone();
+            let working = Working::new(flow, id, settings, sender, address, end, here, may_wait);
             sending.push(working.map_err(failed)?);
         }
         let offers = |flow: &Flow| flow.offer(scenario.duration) == Offer::Transfers;

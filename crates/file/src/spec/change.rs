@@ -39,7 +39,7 @@ pub struct ChangeSpec {
     /// Of a flow: it starts, and not before.
     #[schemars(extend("default" = false))]
     pub start: Option<Truth>,
-    /// Of a flow with `app` bulk, without `bytes`, or on_off: its application offers nothing more.
+    /// Of a flow with `app` bulk, without `bytes`, or on_off: its application writes nothing more; what it has written is still sent.
     #[schemars(extend("default" = false))]
     pub stop: Option<Truth>,
     /// Of a bulk flow without `bytes`: its application writes nothing for so long.

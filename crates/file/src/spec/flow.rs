@@ -63,7 +63,7 @@ pub struct FlowSpec {
     /// is random, all seeds give the same run.
     #[schemars(extend("default" = "0s"))]
     pub start_jitter: Option<Text<Span>>,
-    /// From here on the application offers nothing more.
+    /// From here on the application writes nothing more; what it has written is still sent.
     #[schemars(extend("default" = "end of the run"))]
     pub stop: Option<Text<Span>>,
     /// Differentiated services code point, 0 to 63.

@@ -49,6 +49,8 @@ sojourn_core::params! {
         pub notsent_lowat: Option<u64> as Maybe<Octets> = "", size(1, MOST),
             "the application writes only while fewer bytes than these are unsent (`TCP_NOTSENT_LOWAT`); without it \
              as long as the send buffer has room";
+        pub blocking: bool as Truth = "true",
+            "an application whose call has found too little memory sleeps in it and goes on (`send` of a blocking socket); `false`: it returns,              and calls again when it is told that there is room, as programs do that wait for many sockets at once";
         pub ecn: Option<EcnOffer> as Maybe<EcnOffer> = "",
             "what the sender asks for in the handshake; `off`: no ECN (`tcp_ecn=2`); `classic`: one echo a \
              round trip (`tcp_ecn=1`, RFC 3168); `accecn`: counters of marks (`tcp_ecn=3`, RFC 9768), or what \

@@ -32,6 +32,11 @@ impl SendBuffer {
     /// Without a limit on what is not acknowledged.
     pub const UNLIMITED: Self = Self::Bytes(0);
 
+    #[inline]
+    pub(super) fn is_limited(self) -> bool {
+        self != Self::UNLIMITED
+    }
+
     /// The limit in bytes at the beginning.
     pub(super) fn at_first(self, windows: u32, segment: u64, most: u64) -> u64 {
         match self {

@@ -986,17 +986,46 @@ fn the_window_stays_after_idleness_if_it_is_told_to() {
     assert_eq!((sent(true), sent(false)), (10, 20));
 }
 
+/// Writes from 0 to 15 ms.
+fn writes_at_first() -> Source {
+    Source::on_off(Span::from_millis(15), Span::from_secs(9), None, Time::ZERO, at(9000))
+}
+
+/// Of 131 072 bytes, a call, 91 segments leave.
+#[test]
+fn what_an_application_has_written_leaves_after_it_has_paused() {
+    let all = |send_buffer| {
+        let config = Config { send_buffer, ..Config::default() };
+        let mut sender = answered(config, writes_at_first());
+        for round in 2..9 {
+            let now = at(10 + 20 * round);
+            let end = sender.outstanding().1;
+            sender.on_packet(
+                now,
+                &selective(end, &[], 20 * round - 10, 20 * round),
+                &mut NoObserver,
+            );
+            std::iter::from_fn(|| sender.poll_transmit(now)).for_each(drop);
+        }
+        assert_eq!(sender.sample(at(300)).not_sent, 0);
+        sender.outstanding().1
+    };
+    assert_eq!(all(SendBuffer::Bytes(100_000)), 91);
+    assert_eq!(all(SendBuffer::UNLIMITED), 10, "who has no limit has written what left");
+}
+
 #[test]
 fn an_application_that_pauses_waits_for_no_memory() {
-    let source =
-        || Source::on_off(Span::from_millis(15), Span::from_secs(9), None, Time::ZERO, at(9000));
     let config = Config { send_buffer: SendBuffer::Bytes(20 * 1448), ..Config::default() };
-    let mut sender = answered(config, source());
-    let (end, sent) = (sender.outstanding().1, 30);
-    sender.on_packet(at(50), &selective(end, &[], sent, 40), &mut NoObserver);
-    assert_eq!(std::iter::from_fn(|| sender.poll_transmit(at(50))).count(), 0);
+    let mut sender = answered(config, writes_at_first());
+    for now in (50..80).step_by(5) {
+        let end = sender.outstanding().1;
+        sender.on_packet(at(now), &selective(end, &[], now - 15, now - 5), &mut NoObserver);
+        std::iter::from_fn(|| sender.poll_transmit(at(now))).for_each(drop);
+    }
+    assert_eq!(sender.outstanding(), (91, 91), "its call is over, and all is acknowledged");
     let between = |sample: fn(&FlowSample) -> Span| {
-        sample(&sender.sample(at(90))) - sample(&sender.sample(at(60)))
+        sample(&sender.sample(at(110))) - sample(&sender.sample(at(80)))
     };
     assert_eq!(between(|sample| sample.sndbuf_limited), Span::ZERO);
     assert_eq!(between(|sample| sample.busy), Span::ZERO);

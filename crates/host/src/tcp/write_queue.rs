@@ -157,6 +157,17 @@ impl WriteQueue {
         (self.is_asleep, self.is_complete) = (false, false);
     }
 
+    /// Where the call ends in which the application has written a part, or else what it has written.
+    pub(super) fn end_of_call(&self) -> u64 {
+        if self.call_ends - self.end < CALL { self.call_ends } else { self.end }
+    }
+
+    /// The application writes next in a call of its own.
+    pub(super) fn begin_call(&mut self) {
+        self.call_ends = self.end + CALL;
+        self.marked = self.end;
+    }
+
     /// Whether a call ended since this was asked.
     pub(super) fn take_end_of_call(&mut self) -> bool {
         core::mem::take(&mut self.has_ended_call)

@@ -10,7 +10,7 @@ use sojourn_core::{Confidence, EcnMode, FlowSample, Rate, Responsiveness, Span};
 use crate::traffic::What;
 
 /// What comes from a host before the first frame. Both must have the same number.
-pub(super) const GREETING: &[u8; 16] = b"sojourn-agent 4\n";
+pub(super) const GREETING: &[u8; 16] = b"sojourn-agent 5\n";
 
 /// How often a host hears of this machine; one that hears nothing for six times as long takes it for dead, and ends.
 pub(super) const ALIVE: Duration = Duration::from_secs(5);
@@ -147,6 +147,8 @@ pub(super) struct TcpOrder {
     pub(super) cca: String,
     pub(super) mss: u32,
     pub(super) receive_buffer: Option<u64>,
+    pub(super) most_unsent: Option<u64>,
+    pub(super) blocking: bool,
 }
 
 /// What an end of a flow says.
@@ -398,7 +400,13 @@ pub(super) mod tests {
     use super::*;
 
     pub(in super::super) fn order() -> Order {
-        let tcp = || TcpOrder { cca: "cubic".to_owned(), mss: 1448, receive_buffer: None };
+        let tcp = || TcpOrder {
+            cca: "cubic".to_owned(),
+            mss: 1448,
+            receive_buffer: None,
+            most_unsent: None,
+            blocking: true,
+        };
         let flow = |name: &str, app| FlowOrder {
             name: name.to_owned(),
             src: 0,

@@ -99,6 +99,8 @@ fn app_of(flow: &Flow) -> Option<AppOrder> {
                 cca: kernel_name(cca).to_owned(),
                 mss: transport.mss,
                 receive_buffer: transport.receive_buffer,
+                most_unsent: transport.notsent_lowat,
+                blocking: transport.blocking,
             };
             match traffic {
                 Traffic::Bulk(BulkConfig { rate, bytes }) => {
@@ -186,6 +188,8 @@ pub(super) fn read(order: Order) -> Result<Asked, String> {
             dscp: flow.dscp,
             mss: (tcp.mss != crate::address::MSS).then_some(tcp.mss),
             receive_buffer: tcp.receive_buffer,
+            most_unsent: tcp.most_unsent,
+            blocking: tcp.blocking,
         }));
         flows.push(Flow {
             src: HostId(flow.src),
@@ -328,7 +332,13 @@ mod tests {
             (random, ecn, dscp) in any::<(bool, u8, u8)>(),
         ) {
             let (a, b, c, d, e, f) = numbers;
-            let tcp = || TcpOrder { cca: interface.clone(), mss: d, receive_buffer: Some(a) };
+            let tcp = || TcpOrder {
+                cca: interface.clone(),
+                mss: d,
+                receive_buffer: Some(a),
+                most_unsent: Some(b),
+                blocking: random,
+            };
             let apps = [
                 AppOrder::Bulk { tcp: tcp(), rate: Some(a), bytes: Some(b) },
                 AppOrder::OnOff { tcp: tcp(), on: a, off: b, random },

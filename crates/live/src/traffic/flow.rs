@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use rustix::event::PollFlags;
 use rustix::net::{Shutdown, shutdown};
@@ -19,6 +20,7 @@ use sojourn_scenario::{App, Flow, Traffic};
 use super::own_end::{self, OwnEnd};
 use super::socket::{self, TcpSettings};
 use super::talking::{self, Here, Talking};
+use super::writer::{Plan, Writer};
 use super::{What, ZEROS};
 use crate::address;
 
@@ -35,8 +37,11 @@ enum Does {
     Tcp {
         settings: TcpSettings,
         start: Time,
+        stop: Time,
         source: Source,
         connection: Option<Connection>,
+        /// Its calls wait for room.
+        waits: bool,
     },
     Arrivals(Box<Coming>),
     /// Those ends that are here, and the host of the client, which connects, or of the server if that is here alone.
@@ -74,10 +79,13 @@ struct Coming {
 
 /// The sending end of a connection.
 struct Connection {
-    socket: OwnedFd,
+    socket: Arc<OwnedFd>,
     source: Source,
+    /// Its calls wait for room, so a thread makes them, as soon as there is a connection.
+    waits: bool,
+    writer: Option<Writer>,
     written: u64,
-    /// It has written all that it will.
+    /// It writes nothing more.
     has_ended: bool,
     /// The other end has closed, too, because it has all; or it gave up.
     is_closed: bool,
@@ -93,6 +101,7 @@ impl Working {
         address: StreamAddress,
         end: Time,
         here: Here,
+        may_wait: bool,
     ) -> io::Result<Self> {
         let (start, stop) = own_end::lasts(flow, address);
         let until = stop.min(end);
@@ -139,7 +148,8 @@ impl Working {
                         return Ok(Self { id, src: flow.src, dst, does });
                     }
                 };
-                Does::Tcp { settings, start, source, connection: None }
+                let waits = may_wait && settings.blocking;
+                Does::Tcp { settings, start, stop, source, connection: None, waits }
             }
             (App::Udp(config), _) => {
                 let sender = socket::datagrams(flow.dscp, dst)?;
@@ -167,7 +177,10 @@ impl Working {
     pub(super) fn next_wake(&self) -> Time {
         match &self.does {
             Does::Tcp { start, connection: None, .. } => *start,
-            Does::Tcp { connection: Some(connection), .. } => connection.source.next_wake(),
+            Does::Tcp { connection: Some(connection), stop, .. } if !connection.has_ended => {
+                connection.source.next_wake().min(*stop)
+            }
+            Does::Tcp { .. } => Time::NEVER,
             Does::Arrivals(coming) => coming.next_arrival(),
             Does::Udp { pace, .. } => pace.next_send(),
             Does::Ping { next, stop, .. } if next < stop => *next,
@@ -195,10 +208,10 @@ impl Working {
         tell: &mut impl FnMut(What),
     ) -> io::Result<()> {
         match &mut self.does {
-            Does::Tcp { settings, start, source, connection } => match connection {
+            Does::Tcp { settings, start, source, connection, waits, .. } => match connection {
                 None if now >= *start => {
                     let socket = socket::open(settings, self.dst)?;
-                    *connection = Some(Connection::new(socket, source.clone()));
+                    *connection = Some(Connection::new(socket, source.clone(), *waits));
                 }
                 None => {}
                 Some(connection) => connection.act(now)?,
@@ -247,7 +260,7 @@ impl Working {
             }
         };
         for own in connections.iter().filter(|own| !own.is_closed) {
-            let writes = own.left(now) > 0;
+            let writes = own.writer.is_none() && (own.waits || own.left(now) > 0);
             watch(&own.socket, if writes { PollFlags::OUT } else { PollFlags::IN });
         }
     }
@@ -298,14 +311,61 @@ fn unknown() -> io::Error {
 }
 
 impl Connection {
-    fn new(socket: OwnedFd, source: Source) -> Self {
-        Self { socket, source, written: 0, has_ended: false, is_closed: false }
+    fn new(socket: OwnedFd, source: Source, waits: bool) -> Self {
+        let socket = Arc::new(socket);
+        Self { socket, source, waits, writer: None, written: 0, has_ended: false, is_closed: false }
     }
 
     fn act(&mut self, now: Time) -> io::Result<()> {
         while now >= self.source.next_wake() {
             self.source.on_wake(now);
         }
+        if self.waits {
+            self.let_write(now)?;
+        } else {
+            self.write(now)?;
+        }
+        if self.has_ended && !self.is_closed {
+            self.is_closed = !matches!(socket::drain(&self.socket, &mut [0; 64]), Ok(true));
+        }
+        Ok(())
+    }
+
+    /// Tells the thread that writes what to write.
+    fn let_write(&mut self, now: Time) -> io::Result<()> {
+        if self.has_ended {
+            return Ok(());
+        }
+        let Some(writer) = &mut self.writer else {
+            match socket::write(&self.socket, &[]) {
+                Err(error) if error.kind() != io::ErrorKind::NotConnected => return Err(error),
+                _ if socket::is_connected(&self.socket) => {
+                    self.writer = Some(Writer::new(&self.socket)?);
+                    return self.let_write(now);
+                }
+                _ => self.has_ended = self.source.state(now) == SourceState::Stopped,
+            }
+            return Ok(());
+        };
+        self.written = writer.written()?;
+        let (until, is_all) = match self.source.state(now) {
+            SourceState::Endless => (u64::MAX, false),
+            SourceState::Until(end) => (end, true),
+            SourceState::SoFar(end) => (end, false),
+            SourceState::Paused => (0, false),
+            SourceState::Stopped => {
+                self.has_ended = true;
+                writer.end();
+                return Ok(());
+            }
+        };
+        writer.set_plan(Plan { until, is_all });
+        self.has_ended = is_all && self.written >= until;
+        Ok(())
+    }
+
+    /// Writes what the socket takes, and comes back when it takes more.
+    fn write(&mut self, now: Time) -> io::Result<()> {
         // A few writes, so that one connection does not keep the others waiting.
         for _ in 0..4 {
             let most = self.left(now);
@@ -321,15 +381,14 @@ impl Connection {
                 Err(error) => return Err(error),
             }
         }
-        if let SourceState::Until(end) = self.source.state(now)
-            && self.written >= end
-            && !self.has_ended
-        {
+        let is_done = match self.source.state(now) {
+            SourceState::Until(end) => self.written >= end,
+            SourceState::Stopped => true,
+            _ => false,
+        };
+        if is_done && !self.has_ended {
             self.has_ended = true;
-            shutdown(&self.socket, Shutdown::Write)?;
-        }
-        if self.has_ended && !self.is_closed {
-            self.is_closed = !matches!(socket::drain(&self.socket, &mut [0; 64]), Ok(true));
+            shutdown(&*self.socket, Shutdown::Write)?;
         }
         Ok(())
     }
@@ -339,7 +398,7 @@ impl Connection {
         match self.source.state(now) {
             SourceState::Endless => u64::MAX,
             SourceState::Until(end) | SourceState::SoFar(end) => end.saturating_sub(self.written),
-            SourceState::Paused => 0,
+            SourceState::Paused | SourceState::Stopped => 0,
         }
     }
 }
@@ -361,7 +420,7 @@ impl Coming {
             tell(What::Opened(bytes));
             let source = Source::Bulk { bytes: Some(bytes), stop: Time::NEVER };
             let socket = socket::open(&self.settings, dst)?;
-            self.open.push(Connection::new(socket, source));
+            self.open.push(Connection::new(socket, source, false));
         }
         let mut at = 0;
         while at < self.open.len() {

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, IoSlice};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::io::Errno;
+use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::sockopt::{set_ip_tos, set_socket_recv_buffer_size, set_tcp_congestion};
 use rustix::net::{
     AddressFamily, Protocol, RecvFlags, SendAncillaryBuffer, SendFlags, SocketAddrAny, SocketFlags,
@@ -25,10 +25,11 @@ pub(crate) struct TcpSettings {
     pub(crate) mss: Option<u32>,
     /// `SO_RCVBUF` as the application asks for it.
     pub(crate) receive_buffer: Option<u64>,
+    /// Most bytes that may wait in the socket without having been sent, if that is limited.
+    pub(crate) most_unsent: Option<u64>,
+    /// Calls of the application wait for room, if it has only one connection.
+    pub(crate) blocking: bool,
 }
-
-/// Bytes that may wait in a socket without having been sent: what a sender that is told to stop still sends.
-const NOT_SENT: i32 = 64 * 1024;
 
 /// What a segment's timestamps take (RFC 7323 section 3.2), which the kernel's option counts as payload.
 const TIMESTAMPS: u32 = 12;
@@ -45,6 +46,9 @@ fn tcp(settings: &TcpSettings) -> io::Result<OwnedFd> {
     }
     if let Some(bytes) = settings.receive_buffer {
         set_socket_recv_buffer_size(&socket, bytes.min(i32::MAX as u64) as usize)?;
+    }
+    if let Some(bytes) = settings.most_unsent {
+        set_most_unsent(&socket, bytes.min(i32::MAX as u64) as i32)?;
     }
     Ok(socket)
 }
@@ -96,7 +100,6 @@ pub(crate) fn set_most_unsent(socket: &OwnedFd, bytes: i32) -> io::Result<()> {
 /// Asks for a connection from the calling thread's host.
 pub(crate) fn open(settings: &TcpSettings, to: SocketAddrV4) -> io::Result<OwnedFd> {
     let socket = tcp(settings)?;
-    set_most_unsent(&socket, NOT_SENT)?;
     match connect(&socket, &to) {
         Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
         Err(error) => Err(error.into()),
@@ -175,6 +178,16 @@ pub(crate) fn echo_request(id: u16, number: u16, payload: usize, packet: &mut Ve
     packet[2..4].copy_from_slice(&(!(sum as u16)).to_be_bytes());
 }
 
+/// The calls of this socket wait from now on, except for [`drain`].
+pub(crate) fn set_blocking(socket: &OwnedFd) -> io::Result<()> {
+    Ok(ioctl_fionbio(socket, false)?)
+}
+
+/// Writes in one call, which waits until the socket has taken all or is shut: how much it took.
+pub(crate) fn write_whole(socket: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
+    Ok(rustix::io::retry_on_intr(|| send(socket, bytes, SendFlags::NOSIGNAL))?)
+}
+
 /// Writes as much as the socket takes; `None` if it takes nothing now.
 pub(crate) fn write(socket: &OwnedFd, bytes: &[u8]) -> io::Result<Option<usize>> {
     unless_blocked(send(socket, bytes, SendFlags::NOSIGNAL))
@@ -204,7 +217,7 @@ pub(crate) fn read(socket: &OwnedFd, room: &mut [u8]) -> io::Result<Option<usize
 pub(crate) fn drain(socket: &OwnedFd, room: &mut [u8]) -> io::Result<bool> {
     // Two reads, so that one socket does not keep the others waiting.
     for _ in 0..2 {
-        match unless_blocked(recv(socket, &mut *room, RecvFlags::TRUNC))? {
+        match unless_blocked(recv(socket, &mut *room, RecvFlags::TRUNC | RecvFlags::DONTWAIT))? {
             None => return Ok(true),
             Some((_, 0)) => return Ok(false),
             Some(_) => {}

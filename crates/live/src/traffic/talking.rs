@@ -537,8 +537,14 @@ mod tests {
     ) -> io::Result<()> {
         let here = Here { server: true, client: false };
         let at_server = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9);
-        let settings =
-            TcpSettings { cca: Control::new("cubic"), dscp: 0, mss: None, receive_buffer: None };
+        let settings = TcpSettings {
+            cca: Control::new("cubic"),
+            dscp: 0,
+            mss: None,
+            receive_buffer: None,
+            most_unsent: None,
+            blocking: true,
+        };
         let ends = Endpoints { flow: FlowId(0), sender: HostId(0), receiver: HostId(1), dscp: 0 };
         let random = StreamAddress { seed: 1, run: 0 }.stream(0, Purpose::Controller);
         let app = build(KernelDial { settings, server: at_server, here }, ends, random);

@@ -291,8 +291,10 @@ impl Sender {
     }
 
     pub fn set_rate(&mut self, now: Time, rate: Rate) {
-        self.queue.take_back(self.nxt_byte);
-        self.source.set_rate(now, rate, self.config.mss, self.nxt_byte);
+        if !self.config.send_buffer.is_limited() {
+            self.queue.take_back(self.nxt_byte);
+        }
+        self.source.set_rate(now, rate, self.config.mss, self.queue.end());
     }
 
     /// The phase of its congestion controller.

@@ -131,7 +131,21 @@ impl Sender {
         {
             self.expand_send_buffer(cwnd);
         }
-        self.queue.may_wake(self.una_byte) && self.queue.wake(self.nxt_byte, self.memory_taken())
+        let is_woken = self.queue.may_wake(self.una_byte)
+            && self.queue.wake(self.nxt_byte, self.memory_taken());
+        if is_woken && !self.config.blocking {
+            self.begin_call(in_flight, cwnd);
+        }
+        is_woken
+    }
+
+    /// Linux asks when a call begins whether everything that was written has left.
+    #[inline(never)]
+    fn begin_call(&mut self, in_flight: u32, cwnd: u32) {
+        self.queue.begin_call();
+        if self.queue.end() - self.nxt_byte < u64::from(self.config.mss) {
+            self.note_app_limit(in_flight, cwnd);
+        }
     }
 
     /// If the buffer is tuned, it grows when the application waits for memory and the window has room
@@ -169,7 +183,8 @@ impl Sender {
         let plan = match self.source.state(now) {
             SourceState::Endless => u64::MAX,
             SourceState::Until(bytes) | SourceState::SoFar(bytes) => bytes,
-            SourceState::Paused => 0,
+            SourceState::Paused => self.queue.end_of_call(),
+            SourceState::Stopped => self.queue.end(),
         };
         self.queue.write(plan, self.nxt_byte, self.memory_taken())
     }
@@ -217,8 +232,8 @@ impl Sender {
         let mss = u64::from(self.config.mss);
         let (mut available, mut is_last) = self.available(now);
         if available == 0 {
-            // Who pauses has no call in which it could sleep.
-            let waits = self.queue.is_asleep() && self.source.state(now) != SourceState::Paused;
+            // Who has stopped has no call in which it could sleep.
+            let waits = self.queue.is_asleep() && self.source.state(now) != SourceState::Stopped;
             return Err(if waits { Hold::SendBuffer } else { Hold::NothingToSend });
         }
         if in_flight >= cwnd {
@@ -259,20 +274,25 @@ impl Sender {
         Ok(())
     }
 
-    /// Bytes of the buffer that leaves next, and whether it is the last one. None, while the application pauses.
+    /// Bytes of the buffer that leaves next, and whether it is the last one. What an application that pauses or stops has
+    /// written goes on leaving; one whose buffer has no limit has written what left.
     #[inline(always)]
     pub(super) fn available(&self, now: Time) -> (u64, bool) {
-        match self.source.state(now) {
-            SourceState::Paused => (0, true),
-            _ => self.queue.head(self.nxt_byte),
+        if !self.config.send_buffer.is_limited() && self.is_silent(now) {
+            return (0, true);
         }
+        self.queue.head(self.nxt_byte)
+    }
+
+    fn is_silent(&self, now: Time) -> bool {
+        matches!(self.source.state(now), SourceState::Paused | SourceState::Stopped)
     }
 
     /// Bytes that the application has written and that have not been sent; zero, if it never ends and nothing limits it.
     pub(super) fn not_sent(&self, now: Time) -> u64 {
+        let is_limited = self.config.send_buffer.is_limited();
         match self.source.state(now) {
-            SourceState::Paused => 0,
-            SourceState::Endless if self.config.send_buffer == SendBuffer::UNLIMITED => 0,
+            SourceState::Endless | SourceState::Paused | SourceState::Stopped if !is_limited => 0,
             _ => self.queue.end() - self.nxt_byte,
         }
     }
