@@ -2,11 +2,13 @@
 """Runs the test programs that `cargo test --no-run --message-format=json` names on stdin, as `cargo test` does but two at
 once: most have one long test at their end. Those that watch real time wait more than they compute, and come after the others.
 
-Prints what failed, and ends with 1 then.
+Prints what failed, and ends with 1 then; and what of a program was skipped, and why. Names after the command choose
+programs by the name of their test's file.
 """
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -36,7 +38,7 @@ def run(program):
     name, path, package = program
     environment = ENVIRONMENT | {"CARGO_MANIFEST_DIR": str(package)}
     ran = subprocess.run(
-        [path, "--quiet"],
+        [path, "--quiet", "--show-output"],
         cwd=package,
         env=environment,
         stdout=subprocess.PIPE,
@@ -44,13 +46,17 @@ def run(program):
         text=True,
         errors="replace",
     )
+    skipped = [line for line in ran.stdout.splitlines() if re.search(r"\bskipped: ", line)]
+    for line in skipped:
+        print(f"{package.name} {name}: {line}", flush=True)
     if ran.returncode:
         print(f"{package.name} {name} ended with {ran.returncode}:\n{ran.stdout}", flush=True)
     return ran.returncode == 0
 
 
 def main():
-    every = list(programs())
+    wanted = set(sys.argv[1:])
+    every = [it for it in programs() if not wanted or it[0] in wanted]
     if not every:
         sys.exit("no test programs: were they built?")
     passed = []

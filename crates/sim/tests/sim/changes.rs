@@ -6,7 +6,7 @@ use sojourn_core::{
     Event, FlowId, Observer, PortId, Rate, Span, StreamAddress, Time, Who, is_phase,
 };
 use sojourn_host::apps::BulkConfig;
-use sojourn_host::tcp::Config as Transport;
+use sojourn_host::tcp::{Config as Transport, SendBuffer};
 use sojourn_link::{LossConfig, RateConfig};
 use sojourn_scenario::{App, Change, Flow, Link, Scenario, Traffic, What, When};
 
@@ -178,7 +178,11 @@ fn an_application_pauses_slows_down_and_stops() {
         (when("DRAIN", 1, 7_000), What::Stop(FlowId(0))),
     ];
     let changes = changes.map(|(when, what)| Change { when, what });
-    let log = run(world("bbr3", changes.into()));
+    let mut scenario = world("bbr3", changes.into());
+    // Without a limit nothing is written that does not leave, so the sender is as silent as its application.
+    let App::Tcp { transport, .. } = &mut scenario.flows[0].app else { unreachable!() };
+    transport.send_buffer = SendBuffer::UNLIMITED;
+    let log = run(scenario);
     let drain = log.entry("DRAIN", 1);
     let sent = |second: u64| {
         let times = log.sent[&0].iter().copied();

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use sojourn_core::{Body, Direction, Event, Observer, Rate, Span, StreamAddress, Time, Who};
 use sojourn_host::apps::{BulkConfig, OnOffConfig};
-use sojourn_host::tcp::Config as Transport;
+use sojourn_host::tcp::{Config as Transport, SendBuffer};
 use sojourn_link::{LossConfig, RateConfig};
 use sojourn_scenario::{App, Checked, Flow, Link, Traffic};
 
@@ -56,7 +56,9 @@ fn scenario(traffic: Traffic, rtt: Span, stop: Option<Span>, loss: &str) -> Chec
         }
     };
     let cca = sojourn_cca::Config::parse("cubic").expect("a controller");
-    let app = App::Tcp { traffic, cca, transport: Transport::default() };
+    // Without a limit nothing is written that does not leave, so the sender is as silent as its application.
+    let transport = Transport { send_buffer: SendBuffer::UNLIMITED, ..Transport::default() };
+    let app = App::Tcp { traffic, cca, transport };
     two_hosts(
         Span::from_secs(4),
         vec![link("queue"), link("reverse")],
