@@ -45,6 +45,8 @@ pub struct Loaded {
     /// New connections can have it; otherwise it is unloaded, and stays for the sockets that have it.
     pub is_registered: bool,
     map: Map,
+    /// The state of its connections.
+    states: Map,
 }
 
 /// What a call has done.
@@ -92,23 +94,21 @@ pub fn loaded() -> Result<Vec<Loaded>, String> {
 }
 
 fn of_maps(maps: Vec<Map>) -> Vec<Loaded> {
-    let states: Vec<(u32, String)> = maps
-        .iter()
-        .filter(|map| map.kind == bpf::SOCKET_STORAGE)
-        .map(|map| (map.types, map.name.clone()))
-        .collect();
-    let controls = maps.into_iter().filter(|map| map.kind == bpf::STRUCT_OPS);
+    let (mut states, others): (Vec<Map>, Vec<Map>) =
+        maps.into_iter().partition(|map| map.kind == bpf::SOCKET_STORAGE);
+    let controls = others.into_iter().filter(|map| map.kind == bpf::STRUCT_OPS);
     let known = controls.filter_map(|map| {
         let own = CONTROLS.iter().find(|own| own.kernel_name == map.name)?;
-        let (_, state) = states
-            .iter()
-            .find(|(types, name)| *types == map.types && name.starts_with(own.state))?;
-        let is_current = *state == own.state_name();
+        // Sockets can keep several copies of a control, whose maps have the same names. What was loaded together has the same types.
+        let is_its_own =
+            |state: &Map| state.types == map.types && state.name.starts_with(own.state);
+        let states = states.swap_remove(states.iter().position(is_its_own)?);
+        let is_current = states.name == own.state_name();
         let value = map.value(0).unwrap_or_default();
         let (references, is_registered) = state::of_control(&value);
         // The registration is a reference, too.
         let sockets = references.map(|own| own.saturating_sub(u32::from(is_registered)));
-        Some(Loaded { own, is_current, sockets, is_registered, map })
+        Some(Loaded { own, is_current, sockets, is_registered, map, states })
     });
     known.collect()
 }

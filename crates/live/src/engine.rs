@@ -60,7 +60,9 @@ impl Engine for Live {
                 hosts.open_interfaces().and_then(|interfaces| hosts.check_wires(&interfaces))
             }
             None => {
-                machine::can_run(&controls(scenario))?;
+                let controls = controls(scenario);
+                machine::can_run(&controls)?;
+                controls.into_iter().try_for_each(|name| Control::found(name).map(drop))?;
                 let models = scenario.flows.iter().filter_map(|flow| match &flow.app {
                     App::Tcp { cca, .. } => Some(cca.name()),
                     _ => None,
@@ -93,7 +95,7 @@ impl Live {
         let namespaces: Vec<_> = hosts.iter().map(|host| Some(host.namespace())).collect();
         let mut programs = Programs::new(scenario, namespaces.clone(), address);
         programs.start_receivers()?;
-        let settings: Vec<_> = scenario.flows.iter().map(settings).collect();
+        let settings: Vec<_> = scenario.flows.iter().map(settings).collect::<Result<_, _>>()?;
         let mut traffic = Traffic::new(scenario, namespaces, &settings, address)?;
         let bottleneck = Bottleneck::new(scenario, between(scenario, &hosts), address);
         let mut collector = Collector::new(shape(scenario));
@@ -286,16 +288,16 @@ pub(crate) fn between<'a>(scenario: &'a Scenario, hosts: &'a [Host]) -> Between<
     }
 }
 
-fn settings(flow: &Flow) -> Option<TcpSettings> {
-    let App::Tcp { cca, transport, .. } = &flow.app else { return None };
-    Some(TcpSettings {
-        cca: Control::new(kernel_name(cca)),
+fn settings(flow: &Flow) -> Result<Option<TcpSettings>, String> {
+    let App::Tcp { cca, transport, .. } = &flow.app else { return Ok(None) };
+    Ok(Some(TcpSettings {
+        cca: Control::found(kernel_name(cca))?,
         dscp: flow.dscp,
         mss: (transport.mss != address::MSS).then_some(transport.mss),
         receive_buffer: transport.receive_buffer,
         most_unsent: transport.notsent_lowat,
         blocking: transport.blocking,
-    })
+    }))
 }
 
 /// Each has up to six processes.

@@ -12,6 +12,9 @@ pub(crate) const ROOM: usize = 512;
 const RECOVERY: u8 = 3;
 const LOSS: u8 = 4;
 
+/// `TCP_ESTABLISHED`.
+const ESTABLISHED: u8 = 1;
+
 /// What `tcpi_options` says.
 const ECN: u8 = 8;
 const ECN_SEEN: u8 = 16;
@@ -78,6 +81,11 @@ pub(crate) fn sample(info: &[u8], cca: &str, own: &[u8]) -> FlowSample {
         },
         ..FlowSample::default()
     }
+}
+
+/// Whether both ends can send.
+pub(crate) fn is_established(info: &[u8]) -> bool {
+    info.first() == Some(&ESTABLISHED)
 }
 
 /// What a congestion control says of itself.

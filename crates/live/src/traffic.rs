@@ -26,6 +26,7 @@ use self::flow::{Receiving, Working};
 pub(crate) use self::own_end::lasts;
 pub(crate) use self::socket::{TcpSettings, knows_control};
 use self::talking::Here;
+use crate::cca::Control;
 use crate::clock::Clock;
 use crate::sys::{self, Priority};
 
@@ -114,6 +115,8 @@ pub(crate) struct Traffic<'a> {
     hosts: Vec<Option<BorrowedFd<'a>>>,
     sending: Vec<Working>,
     receiving: Vec<Receiving>,
+    /// Of TCP flows.
+    controls: Vec<Option<Control>>,
     /// The run waits for transfers, those of these flows among them.
     waits: bool,
     awaited: Vec<usize>,
@@ -170,7 +173,8 @@ impl<'a> Traffic<'a> {
             waits && offers(&scenario.flows[*index]) && sending[*index].is_done().is_some()
         };
         let awaited = (0..sending.len()).filter(is_awaited).collect();
-        Ok(Self { scenario, hosts, sending, receiving, waits, awaited, here: None })
+        let controls = settings.iter().map(|own| Some(own.as_ref()?.cca.clone())).collect();
+        Ok(Self { scenario, hosts, sending, receiving, controls, waits, awaited, here: None })
     }
 
     /// Does what flows do until the run is over, or `is_over` says so. Sets `transfers_done` when those are done that begin on hosts
@@ -197,7 +201,7 @@ impl<'a> Traffic<'a> {
                 break;
             }
             if now >= next_step {
-                self.tell_samples(now, notices);
+                self.tell_samples(now, notices)?;
                 while next_step <= now {
                     next_step += self.scenario.step;
                 }
@@ -224,7 +228,7 @@ impl<'a> Traffic<'a> {
                 self.act(ready, clock.now(), &mut room, notices)?;
             }
         }
-        self.tell_samples(clock.now(), notices);
+        self.tell_samples(clock.now(), notices)?;
         self.sending.iter().try_for_each(Working::check)?;
         self.receiving.iter().try_for_each(Receiving::check)
     }
@@ -254,12 +258,16 @@ impl<'a> Traffic<'a> {
         done.map_err(|error| format!("flow '{}': {error}", self.scenario.flows[index].name))
     }
 
-    fn tell_samples(&self, now: Time, notices: &Sender<Notice>) {
-        for sending in &self.sending {
+    fn tell_samples(&self, now: Time, notices: &Sender<Notice>) -> Result<(), String> {
+        for (index, sending) in self.sending.iter().enumerate() {
             if let Some(sample) = sending.sample(now) {
                 tell(now, sending.id, notices)(What::Sample(sample));
             }
+            self.controls[index].as_ref().map_or(Ok(()), Control::check).map_err(|problem| {
+                format!("flow '{}': {problem}", self.scenario.flows[index].name)
+            })?;
         }
+        Ok(())
     }
 
     /// Waits until `wake` for sockets on which something can be done, and returns these.

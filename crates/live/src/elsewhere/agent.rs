@@ -136,7 +136,7 @@ fn follow(
     began: Instant,
     said: &Said,
 ) -> Result<(), Failure> {
-    let asked = order::read(order).map_err(|problem| format!("a wrong order: {problem}"))?;
+    let mut asked = order::read(order).map_err(|problem| format!("a wrong order: {problem}"))?;
     let host = testbed::on_interface(asked.host, &asked.interface, &asked.kernel, asked.offloads)?;
     let missing: Vec<&str> = testbed::on_thread(|| {
         sys::enter_network(host.namespace()).map_err(|error| error.to_string())?;
@@ -149,6 +149,7 @@ fn follow(
         let problem = format!("its kernel has no congestion control '{names}'; there: {advice}");
         return Err(problem.into());
     }
+    order::find_states(&mut asked)?;
     let namespaces = asked.scenario.hosts.iter().enumerate();
     let namespaces: Vec<_> = namespaces
         .map(|(number, _)| (number == asked.host.index()).then(|| host.namespace()))

@@ -184,7 +184,7 @@ pub(super) fn read(order: Order) -> Result<Asked, String> {
         hosts = hosts.max(flow.src).max(flow.dst);
         let (app, tcp) = app(flow.app).map_err(|error| error.to_string())?;
         settings.push(tcp.map(|tcp| TcpSettings {
-            cca: Control::new(&tcp.cca),
+            cca: Control::named(&tcp.cca),
             dscp: flow.dscp,
             mss: (tcp.mss != crate::address::MSS).then_some(tcp.mss),
             receive_buffer: tcp.receive_buffer,
@@ -292,6 +292,17 @@ fn app(order: AppOrder) -> Result<(App, Option<TcpOrder>), SpecError> {
             Ok((App::External(ExternalApp(Arc::new(exec))), None))
         }
     }
+}
+
+/// Looks for the state of the congestion controls, in this host's kernel.
+///
+/// # Errors
+/// One can't be read.
+pub(super) fn find_states(asked: &mut Asked) -> Result<(), String> {
+    for tcp in asked.settings.iter_mut().flatten() {
+        tcp.cca = Control::found(&tcp.cca.name)?;
+    }
+    Ok(())
 }
 
 /// The names by which the host's kernel must know the congestion controls of its flows.

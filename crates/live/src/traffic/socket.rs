@@ -245,7 +245,7 @@ pub(crate) fn sample(socket: &OwnedFd, cca: &Control) -> io::Result<FlowSample> 
     let info = sys::socket_option(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, &mut info)?;
     let own = sys::socket_option(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_CC_INFO, &mut own);
     let mut sample = tcp_info::sample(info, &cca.name, own.unwrap_or_default());
-    cca.add_state(socket, &mut sample);
+    cca.add_state(socket, tcp_info::is_established(info), &mut sample);
     Ok(sample)
 }
 

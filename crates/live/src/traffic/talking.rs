@@ -538,7 +538,7 @@ mod tests {
         let here = Here { server: true, client: false };
         let at_server = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9);
         let settings = TcpSettings {
-            cca: Control::new("cubic"),
+            cca: Control::named("cubic"),
             dscp: 0,
             mss: None,
             receive_buffer: None,
