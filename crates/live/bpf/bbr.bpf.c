@@ -1044,6 +1044,19 @@ call u32 rtt_of(const struct rate_sample *kernel)
 	return kernel->rtt_us < 0 || rtt % 1000 == 0 ? INFINITY : rtt;
 }
 
+// What a socket has is its own until it is closed, also if it gets another control or another connection in between.
+call void forget(struct bbr *b)
+{
+	u64 *words = (void *)b;
+	u32 at;
+
+	for (at = 0; at < sizeof(*b) / sizeof(*words); at++) {
+		words[at] = 0;
+		// Or else the compiler calls memset, which programs have not.
+		asm volatile("" ::: "memory");
+	}
+}
+
 // What the kernel calls. `context` has the arguments.
 
 section("struct_ops/init") int on_init(u64 *context)
@@ -1056,6 +1069,7 @@ section("struct_ops/init") int on_init(u64 *context)
 
 	if (!b)
 		return 0;
+	forget(b);
 	b->smss = tp->mss_cache;
 	b->initial_cwnd = tp->snd_cwnd;
 	b->cwnd = tp->snd_cwnd;

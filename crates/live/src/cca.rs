@@ -191,3 +191,89 @@ fn refused(command: &str, error: &io::Error) -> String {
         _ => format!("the kernel's BPF: {error}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::os::fd::{AsFd as _, OwnedFd};
+
+    use rustix::net::{connect, connect_unspec, sockopt};
+    use sojourn_core::FlowSample;
+
+    use super::*;
+
+    /// Unloads a control that a test has loaded.
+    struct Unloads(&'static Own);
+
+    impl Drop for Unloads {
+        fn drop(&mut self) {
+            let _ = unload(self.0);
+        }
+    }
+
+    /// Loads a control for a test; `None`, and a word about it, where that can't be done or another has done it.
+    fn loaded_for_test(own: &'static Own) -> Option<Unloads> {
+        match load(own) {
+            Ok(Done::Loaded) => Some(Unloads(own)),
+            other => {
+                eprintln!("skipped: {other:?}");
+                None
+            }
+        }
+    }
+
+    /// Connects a socket, and sends so many bytes that a control has a model.
+    fn send_over(socket: OwnedFd) -> OwnedFd {
+        const BYTES: usize = 300_000;
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("there is a port");
+        let at: SocketAddr = listener.local_addr().expect("it has one");
+        connect(&socket, &at).expect("it listens");
+        let mut sender = TcpStream::from(socket);
+        let (mut receiver, _) = listener.accept().expect("it has come");
+        let reads = std::thread::spawn(move || {
+            receiver.read_exact(&mut vec![0; BYTES]).expect("it comes");
+            receiver
+        });
+        sender.write_all(&[0; BYTES]).expect("it is sent");
+        reads.join().expect("it ends");
+        sender.into()
+    }
+
+    #[test]
+    fn a_socket_that_gets_a_control_again_begins_anew() {
+        let own = &CONTROLS[0];
+        let Some(_unloads) = loaded_for_test(own) else { return };
+        let control = Control::found(own.kernel_name).expect("it can be read");
+        let state = |socket: &OwnedFd| {
+            let mut sample = FlowSample::default();
+            control.add_state(socket, true, &mut sample);
+            control.check().expect("it has a state");
+            (sample.phase, sample.rounds, sample.bw.is_some())
+        };
+        let begins = ("STARTUP", Some(0), false);
+        let socket = rustix::net::socket(
+            rustix::net::AddressFamily::INET,
+            rustix::net::SocketType::STREAM,
+            None,
+        );
+        let socket = socket.expect("it is made");
+        let set = |socket: &OwnedFd, name| sockopt::set_tcp_congestion(socket.as_fd(), name);
+        set(&socket, own.kernel_name).expect("it is loaded");
+        let socket = send_over(socket);
+        let (_, rounds, has_bw) = state(&socket);
+        assert!(rounds.is_some_and(|rounds| rounds > 0) && has_bw, "{:?}", state(&socket));
+        set(&socket, "reno").expect("each kernel has it");
+        set(&socket, own.kernel_name).expect("it is loaded");
+        assert_eq!(state(&socket), begins);
+        // Over another connection.
+        connect_unspec(&socket).expect("it can be ended");
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("there is a port");
+        let at: SocketAddr = listener.local_addr().expect("it has one");
+        let socket = send_over(socket);
+        assert!(state(&socket).1.is_some_and(|rounds| rounds > 0));
+        connect_unspec(&socket).expect("it can be ended");
+        connect(&socket, &at).expect("it listens");
+        assert_eq!(state(&socket), begins);
+    }
+}
