@@ -58,6 +58,8 @@ typedef u64 bandwidth;
 #define MAX_QUANTUM (64 * 1024)
 #define MIN_QUANTUM 2
 #define QUANTA_IN_HOSTS 3
+// RFC 6928.
+#define INITIAL_WINDOW 10
 
 // The same of crates/cca/src/bbr_n_plus/smart_exit.rs, with mode=hold.
 #define RWND_ROUND_SHARE 50
@@ -1044,6 +1046,15 @@ call u32 rtt_of(const struct rate_sample *kernel)
 	return kernel->rtt_us < 0 || rtt % 1000 == 0 ? INFINITY : rtt;
 }
 
+// A socket for whose state there is no memory has its initial window, and after a timeout grows to it again.
+call void go_without_state(struct tcp_sock *tp, u32 acked)
+{
+	u32 most = min_of(INITIAL_WINDOW, tp->snd_cwnd_clamp);
+
+	if (tp->snd_cwnd < most)
+		tp->snd_cwnd = min_of(sum_of(tp->snd_cwnd, acked), most);
+}
+
 // What a socket has is its own until it is closed, also if it gets another control or another connection in between.
 call void forget(struct bbr *b)
 {
@@ -1106,8 +1117,10 @@ section("struct_ops/cong_control") int on_ack(u64 *context)
 	struct sample rs = {};
 	bool is_due;
 
-	if (!b)
+	if (!b) {
+		go_without_state(tp, kernel->acked_sacked);
 		return 0;
+	}
 	rs.now = tp->tcp_mstamp;
 	rs.acked = kernel->acked_sacked;
 	rs.newly_lost = tp->lost - b->seen_lost;
