@@ -197,14 +197,22 @@ mod tests {
     use std::io::{Read as _, Write as _};
     use std::net::{SocketAddr, TcpListener, TcpStream};
     use std::os::fd::{AsFd as _, OwnedFd};
+    use std::sync::{Mutex, MutexGuard, PoisonError};
 
-    use rustix::net::{connect, connect_unspec, sockopt};
+    use rustix::net::{AddressFamily, SocketType, connect, connect_unspec, sockopt};
     use sojourn_core::FlowSample;
 
     use super::*;
+    use crate::{sys, tcp_info, testbed};
+
+    /// The kernel has a control only once.
+    static KERNEL: Mutex<()> = Mutex::new(());
 
     /// Unloads a control that a test has loaded.
-    struct Unloads(&'static Own);
+    struct Unloads(
+        &'static Own,
+        #[expect(dead_code, reason = "it is held")] MutexGuard<'static, ()>,
+    );
 
     impl Drop for Unloads {
         fn drop(&mut self) {
@@ -214,13 +222,21 @@ mod tests {
 
     /// Loads a control for a test; `None`, and a word about it, where that can't be done or another has done it.
     fn loaded_for_test(own: &'static Own) -> Option<Unloads> {
+        let kernel = KERNEL.lock().unwrap_or_else(PoisonError::into_inner);
         match load(own) {
-            Ok(Done::Loaded) => Some(Unloads(own)),
+            Ok(Done::Loaded) => Some(Unloads(own, kernel)),
             other => {
                 eprintln!("skipped: {other:?}");
                 None
             }
         }
+    }
+
+    fn stream_with(control: &str) -> OwnedFd {
+        let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None);
+        let socket = socket.expect("it is made");
+        sockopt::set_tcp_congestion(&socket, control).expect("it is loaded");
+        socket
     }
 
     /// Connects a socket, and sends so many bytes that a control has a model.
@@ -231,12 +247,15 @@ mod tests {
         connect(&socket, &at).expect("it listens");
         let mut sender = TcpStream::from(socket);
         let (mut receiver, _) = listener.accept().expect("it has come");
-        let reads = std::thread::spawn(move || {
+        let (said, heard) = std::sync::mpsc::channel();
+        // It reads on until the sender has closed.
+        std::thread::spawn(move || {
             receiver.read_exact(&mut vec![0; BYTES]).expect("it comes");
-            receiver
+            let _ = said.send(());
+            let _ = std::io::copy(&mut receiver, &mut std::io::sink());
         });
         sender.write_all(&[0; BYTES]).expect("it is sent");
-        reads.join().expect("it ends");
+        heard.recv().expect("it reads all");
         sender.into()
     }
 
@@ -252,15 +271,8 @@ mod tests {
             (sample.phase, sample.rounds, sample.bw.is_some())
         };
         let begins = ("STARTUP", Some(0), false);
-        let socket = rustix::net::socket(
-            rustix::net::AddressFamily::INET,
-            rustix::net::SocketType::STREAM,
-            None,
-        );
-        let socket = socket.expect("it is made");
         let set = |socket: &OwnedFd, name| sockopt::set_tcp_congestion(socket.as_fd(), name);
-        set(&socket, own.kernel_name).expect("it is loaded");
-        let socket = send_over(socket);
+        let socket = send_over(stream_with(own.kernel_name));
         let (_, rounds, has_bw) = state(&socket);
         assert!(rounds.is_some_and(|rounds| rounds > 0) && has_bw, "{:?}", state(&socket));
         set(&socket, "reno").expect("each kernel has it");
@@ -275,5 +287,66 @@ mod tests {
         connect_unspec(&socket).expect("it can be ended");
         connect(&socket, &at).expect("it listens");
         assert_eq!(state(&socket), begins);
+    }
+
+    #[test]
+    fn a_connection_without_state_grows_to_its_initial_window_again() {
+        let own = &CONTROLS[0];
+        let Some(_unloads) = loaded_for_test(own) else { return };
+        let done = testbed::on_thread(|| {
+            sys::unshare(sys::Own::Network).map_err(|error| error.to_string())?;
+            // Of each network since Linux 6.7.
+            let has_own = std::fs::write("/proc/sys/net/core/optmem_max", "4096");
+            if let Err(problem) = has_own.map_err(|error| error.to_string()).and(set_loopback("up"))
+            {
+                eprintln!("skipped: {problem}");
+                return Ok(());
+            }
+            let socket = send_over(stream_with(own.kernel_name));
+            let control = Control::found(own.kernel_name)?;
+            let sample = || {
+                let mut room = [0; tcp_info::ROOM];
+                let (level, option) = (libc::IPPROTO_TCP, libc::TCP_INFO);
+                let info = sys::socket_option(socket.as_fd(), level, option, &mut room);
+                let info = info.map_err(|error| error.to_string())?;
+                let mut sample = tcp_info::sample(info, own.kernel_name, &[]);
+                control.add_state(&socket, tcp_info::is_established(info), &mut sample);
+                Ok::<_, String>(sample)
+            };
+            assert_eq!(sample()?.cwnd, 10);
+            // So that a run with it ends with the reason.
+            assert!(control.check().is_err_and(|problem| problem.contains("optmem_max")));
+            set_loopback("down")?;
+            rustix::net::send(&socket, &[0; 5000], rustix::net::SendFlags::empty())
+                .map_err(|error| error.to_string())?;
+            wait_until(|| Ok(sample()?.timeouts_total > 0))?;
+            assert_eq!(sample()?.cwnd, 1);
+            set_loopback("up")?;
+            wait_until(|| {
+                rustix::net::send(&socket, &[0; 5000], rustix::net::SendFlags::DONTWAIT)
+                    .map_err(|error| error.to_string())?;
+                Ok(sample()?.cwnd == 10)
+            })
+        });
+        done.expect("it does");
+    }
+
+    fn set_loopback(state: &str) -> Result<(), String> {
+        let status = std::process::Command::new("ip").args(["link", "set", "lo", state]).status();
+        match status {
+            Ok(status) if status.success() => Ok(()),
+            other => Err(format!("ip: {other:?}")),
+        }
+    }
+
+    /// It is looked at often, and long.
+    fn wait_until(mut is_so: impl FnMut() -> Result<bool, String>) -> Result<(), String> {
+        for _ in 0..2000 {
+            if is_so()? {
+                return Ok(());
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        Err("it never is".to_owned())
     }
 }
