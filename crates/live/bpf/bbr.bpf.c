@@ -1077,6 +1077,8 @@ section("struct_ops/init") int on_init(u64 *context)
 	struct bbr *b = sk_storage_get(&STATE, tp, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	u64 now = tp->tcp_mstamp;
 	u32 srtt = tp->srtt_us >> 3;
+	// See `rtt_of`: so it is of a SYN that was repeated, or of one whose time only its timestamp tells.
+	u32 rtt = tp->srtt_us % 8000 ? srtt : INFINITY;
 
 	if (!b)
 		return 0;
@@ -1084,7 +1086,7 @@ section("struct_ops/init") int on_init(u64 *context)
 	b->smss = tp->mss_cache;
 	b->initial_cwnd = tp->snd_cwnd;
 	b->cwnd = tp->snd_cwnd;
-	b->min_rtt = b->probe_rtt_min_delay = srtt ? srtt : INFINITY;
+	b->min_rtt = b->probe_rtt_min_delay = rtt;
 	b->min_rtt_stamp = b->probe_rtt_min_stamp = b->cycle_stamp = b->extra_acked_interval_start = now;
 	b->probe_rtt_done_stamp = NEVER;
 	b->inflight_longterm = INFINITY;

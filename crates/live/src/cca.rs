@@ -195,11 +195,14 @@ fn refused(command: &str, error: &io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use std::io::{Read as _, Write as _};
-    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
     use std::os::fd::{AsFd as _, OwnedFd};
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
-    use rustix::net::{AddressFamily, SocketType, connect, connect_unspec, sockopt};
+    use rustix::net::{
+        AddressFamily, SocketType, accept, bind, connect, connect_unspec, getsockname, listen,
+        sockopt,
+    };
     use sojourn_core::FlowSample;
 
     use super::*;
@@ -287,6 +290,38 @@ mod tests {
         connect_unspec(&socket).expect("it can be ended");
         connect(&socket, &at).expect("it listens");
         assert_eq!(state(&socket), begins);
+    }
+
+    #[test]
+    fn the_time_of_a_repeated_syn_is_no_smallest_round_trip_time() {
+        let own = &CONTROLS[0];
+        let Some(_unloads) = loaded_for_test(own) else { return };
+        let control = Control::found(own.kernel_name).expect("it can be read");
+        let listener = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None);
+        let listener = listener.expect("it is made");
+        bind(&listener, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).expect("there is a port");
+        // Then only one connection waits to be accepted, and a SYN that comes meanwhile is dropped.
+        listen(&listener, 0).expect("it can");
+        let at = SocketAddrV4::try_from(getsockname(&listener).expect("it has one"));
+        let at = at.expect("it is of this family");
+        let (first, second) = (stream_with(own.kernel_name), stream_with(own.kernel_name));
+        connect(&first, &at).expect("it listens");
+        std::thread::scope(|scope| {
+            let connects = scope.spawn(|| connect(&second, &at));
+            wait_until(|| {
+                let (mut room, level) = ([0; tcp_info::ROOM], libc::IPPROTO_TCP);
+                let info = sys::socket_option(second.as_fd(), level, libc::TCP_INFO, &mut room);
+                let info = info.map_err(|error| error.to_string())?;
+                Ok(tcp_info::sample(info, "bbr3", &[]).retrans_total > 0)
+            })
+            .expect("it waits");
+            let _accepted = accept(&listener).expect("it has come");
+            connects.join().expect("it ends").expect("it is accepted");
+        });
+        let mut sample = FlowSample::default();
+        control.add_state(&second, true, &mut sample);
+        control.check().expect("it has a state");
+        assert_eq!((sample.phase, sample.model_min_rtt), ("STARTUP", None));
     }
 
     #[test]
