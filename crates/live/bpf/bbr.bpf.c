@@ -565,7 +565,8 @@ call bool adapt_long_term_model(struct bbr *b, struct tcp_sock *tp, struct sampl
 			}
 		}
 	}
-	if (!is_inflight_too_high(rs->lost, rs->tx_in_flight) && b->inflight_longterm != INFINITY) {
+	// Of no packet that has arrived, what was in flight is not known to be safe.
+	if (rs->has_data && !is_inflight_too_high(rs->lost, rs->tx_in_flight) && b->inflight_longterm != INFINITY) {
 		b->inflight_longterm = max_of(b->inflight_longterm, rs->tx_in_flight);
 		if (b->state == PROBE_BW_UP)
 			probe_inflight_longterm_upward(b, rs);
