@@ -1205,6 +1205,8 @@ section("struct_ops/set_state") int on_state(u64 *context)
 	rs.now = tp->tcp_mstamp;
 	rs.newly_lost = rs.lost = tp->lost - b->seen_lost;
 	rs.tx_in_flight = tp->packets_out;
+	// Until all is delivered that was in flight when the application had no more, the kernel marks what leaves.
+	rs.is_app_limited = tp->app_limited != 0;
 	b->seen_lost = tp->lost;
 	handle_lost_packets(b, tp, &rs);
 	save_state_upon_loss(b);
