@@ -324,7 +324,7 @@ fn controls_of_our_own_are_loaded_run_a_study_and_are_unloaded() {
         let mut of_flow = lines.map(|line| line.split(',').collect::<Vec<_>>());
         let last = of_flow.rfind(|line| line[1] == "flow").expect("it has a series");
         assert!(last[at("phase")].starts_with("PROBE_BW:"), "{last:?}");
-        for column in ["bw_mbps", "min_rtt_ms", "rounds"] {
+        for column in ["bw_mbps", "pacing_mbps", "min_rtt_ms", "rounds"] {
             assert!(last[at(column)].parse::<f64>().is_ok_and(|value| value > 1.0), "{last:?}");
         }
     }

@@ -95,7 +95,7 @@ struct dated {
 };
 
 struct bbr {
-	// What crates/live/src/control/state.rs reads, in this order.
+	// What crates/live/src/cca/state.rs reads, in this order.
 	u32 state;
 	u32 smss;
 	bandwidth bw;

@@ -34,7 +34,7 @@ pub(crate) fn sample(info: &[u8], cca: &str, own: &[u8]) -> FlowSample {
     let has_ssthresh = ssthresh < NO_SSTHRESH;
     let own = Own::of(cca, own);
     // The kernel computes a rate also for those that do not pace.
-    let pacing_rate = rate(104).filter(|rate| own != Own::Nothing && !rate.is_unlimited());
+    let pacing_rate = rate(104).filter(|rate| is_bbr(cca) && !rate.is_unlimited());
     FlowSample {
         cwnd,
         ssthresh: has_ssthresh.then_some(ssthresh),
@@ -67,6 +67,8 @@ pub(crate) fn sample(info: &[u8], cca: &str, own: &[u8]) -> FlowSample {
         ecn_seen: byte(5) & ECN_SEEN != 0,
         phase: match (&own, byte(1)) {
             (Own::Bbr { phase, .. }, _) => phase,
+            // It has no such phases as follow.
+            _ if is_bbr(cca) => "",
             (_, RECOVERY | LOSS) => "recovery",
             _ if !has_ssthresh || cwnd < ssthresh => "slow_start",
             _ => "avoidance",
@@ -88,6 +90,11 @@ pub(crate) fn is_established(info: &[u8]) -> bool {
     info.first() == Some(&ESTABLISHED)
 }
 
+/// Whether it is BBR of any version.
+fn is_bbr(cca: &str) -> bool {
+    cca.starts_with("bbr")
+}
+
 /// What a congestion control says of itself.
 #[derive(Debug, PartialEq)]
 enum Own {
@@ -102,7 +109,7 @@ enum Own {
 
 impl Own {
     fn of(cca: &str, bytes: &[u8]) -> Self {
-        if !cca.starts_with("bbr") {
+        if !is_bbr(cca) {
             return Self::Nothing;
         }
         let words = [0, 4, 8, 12, 16].map(|at| word(bytes, at));
@@ -184,6 +191,24 @@ mod tests {
         let sample = sample(&bytes[..104], "reno", &[]);
         assert_eq!((sample.cwnd, sample.min_rtt, sample.ssthresh), (10, None, None));
         assert_eq!(sample.phase, "slow_start");
+    }
+
+    #[test]
+    fn bbr_that_says_nothing_paces_in_an_unknown_phase() {
+        let mut bytes = info(&[(76, NO_SSTHRESH), (80, 30)]);
+        // No rate yet.
+        bytes[104..112].fill(0xff);
+        assert_eq!(sample(&bytes, "bbr3", &[]).pacing_rate, None);
+        bytes[104..112].copy_from_slice(&1_250_000_u64.to_ne_bytes());
+        for state in [0, RECOVERY, LOSS] {
+            bytes[1] = state;
+            for cca in ["bbr3", "bbr_n_plus"] {
+                let sample = sample(&bytes, cca, &[]);
+                assert_eq!(sample.phase, "");
+                assert_eq!(sample.pacing_rate, Some(Rate::from_bps(10_000_000)));
+            }
+        }
+        assert_eq!(sample(&bytes, "cubic", &[]).pacing_rate, None);
     }
 
     #[test]
