@@ -89,8 +89,12 @@ pub fn congestion_controls() -> Result<Vec<String>, String> {
 /// # Errors
 /// That only root may ask, or that the kernel can't.
 pub fn loaded() -> Result<Vec<Loaded>, String> {
-    let maps = bpf::maps().map_err(|error| refused("list", &error))?;
-    Ok(of_maps(maps))
+    asked_for("list")
+}
+
+/// The same for a call, which is named where it is refused.
+fn asked_for(command: &str) -> Result<Vec<Loaded>, String> {
+    bpf::maps().map(of_maps).map_err(|error| refused(command, &error))
 }
 
 fn of_maps(maps: Vec<Map>) -> Vec<Loaded> {
@@ -113,8 +117,8 @@ fn of_maps(maps: Vec<Map>) -> Vec<Loaded> {
     known.collect()
 }
 
-fn registered(own: &Own) -> Result<Option<Loaded>, String> {
-    Ok(loaded()?.into_iter().find(|other| other.own == own && other.is_registered))
+fn registered(own: &Own, command: &str) -> Result<Option<Loaded>, String> {
+    Ok(asked_for(command)?.into_iter().find(|other| other.own == own && other.is_registered))
 }
 
 /// Loads a control, unless it is.
@@ -122,7 +126,8 @@ fn registered(own: &Own) -> Result<Option<Loaded>, String> {
 /// # Errors
 /// What is missing, and what to type.
 pub fn load(own: &'static Own) -> Result<Done, String> {
-    let before = registered(own)?;
+    let command = format!("load {}", own.name);
+    let before = registered(own, &command)?;
     if before.as_ref().is_some_and(|before| before.is_current) {
         return Ok(Done::WasLoaded);
     }
@@ -134,10 +139,10 @@ pub fn load(own: &'static Own) -> Result<Done, String> {
     }
     let program = build::build(own)?;
     if let Some(before) = &before {
-        before.map.delete(0).map_err(|error| refused("unload", &error))?;
+        before.map.delete(0).map_err(|error| refused(&command, &error))?;
     }
     program.register()?;
-    if registered(own)?.is_none_or(|now| !now.is_current) {
+    if registered(own, &command)?.is_none_or(|now| !now.is_current) {
         return Err(format!("bpftool says that '{kernel_name}' is registered, but it isn't"));
     }
     Ok(if before.is_some() { Done::Replaced } else { Done::Loaded })
@@ -148,8 +153,9 @@ pub fn load(own: &'static Own) -> Result<Done, String> {
 /// # Errors
 /// What the kernel refused.
 pub fn unload(own: &'static Own) -> Result<Done, String> {
-    let Some(loaded) = registered(own)? else { return Ok(Done::WasNotLoaded) };
-    loaded.map.delete(0).map_err(|error| refused("unload", &error))?;
+    let command = format!("unload {}", own.name);
+    let Some(loaded) = registered(own, &command)? else { return Ok(Done::WasNotLoaded) };
+    loaded.map.delete(0).map_err(|error| refused(&command, &error))?;
     Ok(Done::Unloaded(loaded.sockets.unwrap_or(0)))
 }
 
@@ -185,7 +191,7 @@ pub(crate) fn advice(missing: &[&str]) -> String {
 fn refused(command: &str, error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::EPERM) => {
-            format!("only root may do this: sudo sojourn live cca {command} …")
+            format!("only root may do this: sudo sojourn live cca {command}")
         }
         Some(libc::ENOSYS) => "this kernel has no BPF (CONFIG_BPF_SYSCALL)".to_owned(),
         _ => format!("the kernel's BPF: {error}"),
@@ -260,6 +266,15 @@ mod tests {
         sender.write_all(&[0; BYTES]).expect("it is sent");
         heard.recv().expect("it reads all");
         sender.into()
+    }
+
+    #[test]
+    fn who_is_not_root_is_told_what_to_type() {
+        let error = io::Error::from_raw_os_error(libc::EPERM);
+        assert_eq!(
+            refused("load bbr-n+", &error),
+            "only root may do this: sudo sojourn live cca load bbr-n+"
+        );
     }
 
     #[test]
