@@ -56,6 +56,8 @@ pub enum Done {
     /// The one of another version was unloaded before.
     Replaced,
     WasLoaded,
+    /// Another call has loaded it in the same moment.
+    LoadedMeanwhile,
     /// So many sockets go on with it.
     Unloaded(u32),
     WasNotLoaded,
@@ -131,21 +133,46 @@ pub fn load(own: &'static Own) -> Result<Done, String> {
     if before.as_ref().is_some_and(|before| before.is_current) {
         return Ok(Done::WasLoaded);
     }
-    let Own { name, kernel_name, .. } = own;
-    if before.is_none() && congestion_controls()?.iter().any(|known| known == kernel_name) {
-        return Err(format!(
-            "this kernel has a congestion control '{kernel_name}' that is not of this project; a study with cca = \"{name}\" runs with it"
-        ));
+    if before.is_none() && is_known(own)? {
+        return Err(not_ours(own));
     }
     let program = build::build(own)?;
-    if let Some(before) = &before {
-        before.map.delete(0).map_err(|error| refused(&command, &error))?;
+    let done = match &before {
+        Some(before) => before.map.delete(0).map_err(|error| refused(&command, &error)),
+        None => Ok(()),
+    };
+    let done = done.and_then(|()| program.register());
+    let now = registered(own, &command)?;
+    let is_loaded = now.as_ref().is_some_and(|now| now.is_current);
+    match done {
+        Ok(()) if is_loaded && before.is_some() => Ok(Done::Replaced),
+        Ok(()) if is_loaded => Ok(Done::Loaded),
+        Ok(()) => {
+            Err(format!("bpftool says that '{}' is registered, but it isn't", own.kernel_name))
+        }
+        // The kernel takes a name only once, and doesn't say so.
+        Err(_) if is_loaded => Ok(Done::LoadedMeanwhile),
+        Err(_) if before.is_none() && now.is_some() => Err(
+            "another version of this program has loaded it meanwhile; the same command replaces it"
+                .to_owned(),
+        ),
+        Err(problem) if before.is_none() && is_known(own)? => {
+            Err(format!("{}, since a moment ago: {problem}", not_ours(own)))
+        }
+        Err(problem) => Err(problem),
     }
-    program.register()?;
-    if registered(own, &command)?.is_none_or(|now| !now.is_current) {
-        return Err(format!("bpftool says that '{kernel_name}' is registered, but it isn't"));
-    }
-    Ok(if before.is_some() { Done::Replaced } else { Done::Loaded })
+}
+
+/// Whether the kernel has one of that name, whosever.
+fn is_known(own: &Own) -> Result<bool, String> {
+    Ok(congestion_controls()?.iter().any(|known| known == own.kernel_name))
+}
+
+fn not_ours(own: &Own) -> String {
+    let Own { name, kernel_name, .. } = own;
+    format!(
+        "this kernel has a congestion control '{kernel_name}' that is not of this project; a study with cca = \"{name}\" runs with it"
+    )
 }
 
 /// Unloads a control, if it is loaded.

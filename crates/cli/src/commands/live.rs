@@ -106,6 +106,9 @@ fn cca(command: &CcaCommand, output: Output) -> Result<Outcome, Failure> {
                 own.name
             ),
             Done::WasLoaded => format!("{} is loaded already", own.name),
+            Done::LoadedMeanwhile => {
+                format!("{} was loaded meanwhile, by another call of this command", own.name)
+            }
             Done::WasNotLoaded => format!("{} is not loaded", own.name),
             Done::Unloaded(0) => format!("{} is unloaded", own.name),
             Done::Unloaded(1) => {
