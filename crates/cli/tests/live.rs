@@ -305,6 +305,24 @@ fn controls_of_our_own_are_loaded_run_a_study_and_are_unloaded() {
         assert_eq!(ended.status.code(), Some(3), "{problem}");
         assert!(problem.contains(&format!("sudo sojourn live cca load {name}")), "{problem}");
     }
+    // A program that does nothing is named.
+    for (tool, said) in [("clang", "has written nothing"), ("bpftool", "prints nothing of")] {
+        let silent = folder.join(tool).join(tool);
+        std::fs::create_dir(folder.join(tool)).expect("there is room");
+        std::os::unix::fs::symlink("/bin/true", &silent).expect("there is room");
+        let paths = std::env::var_os("PATH").unwrap_or_default();
+        let paths = std::env::join_paths(
+            [folder.join(tool)].into_iter().chain(std::env::split_paths(&paths)),
+        );
+        let refused = sojourn(folder, &["live", "cca", "load", free[0]])
+            .env("PATH", paths.expect("they were joined"))
+            .output()
+            .expect("it starts");
+        let problem = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(3), "{problem}");
+        assert!(problem.contains(&silent.display().to_string()), "{problem}");
+        assert!(problem.contains(said), "{problem}");
+    }
     // Of calls at the same time one loads, and for the others it is good, too.
     let words: Vec<&str> = ["live", "cca", "load"].into_iter().chain(free.clone()).collect();
     let calls: Vec<_> =

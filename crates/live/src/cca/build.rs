@@ -1,7 +1,6 @@
 //! From the source of a control to the kernel: clang compiles it, and bpftool loads it.
 
 use std::fs::{self, DirBuilder};
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -49,7 +48,7 @@ pub(super) fn build(own: &Own) -> Result<Program, String> {
     let program = Program { folder: folder.clone(), bpftool };
     fs::write(folder.join("kernel.h"), HEADER).map_err(failed)?;
     fs::write(folder.join("bbr.bpf.c"), SOURCE).map_err(failed)?;
-    let mut command = Command::new(clang);
+    let mut command = Command::new(&clang);
     command.args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Wno-unused-function"]);
     command.arg(format!("-DNAME={}", own.kernel_name));
     command.arg(format!("-DSTATE={}", own.state_name()));
@@ -57,7 +56,11 @@ pub(super) fn build(own: &Own) -> Result<Program, String> {
     command.args(own.defines);
     command.args(["-c", "bbr.bpf.c", "-o", OBJECT]).current_dir(&folder);
     run(&mut command, "clang")?;
-    Ok(program)
+    let has_object = fs::metadata(folder.join(OBJECT)).is_ok_and(|object| object.len() > 0);
+    match has_object {
+        true => Ok(program),
+        false => Err(format!("{} says that all is well, and has written nothing", clang.display())),
+    }
 }
 
 const OBJECT: &str = "bbr.o";
@@ -70,7 +73,7 @@ impl Program {
     pub(super) fn register(&self) -> Result<(), String> {
         let mut command = Command::new(&self.bpftool);
         command.args(["struct_ops", "register"]).arg(self.folder.join(OBJECT));
-        run(&mut command, "bpftool")
+        run(&mut command, "bpftool").map(drop)
     }
 }
 
@@ -80,11 +83,12 @@ impl Drop for Program {
     }
 }
 
-fn run(command: &mut Command, name: &str) -> Result<(), String> {
+/// What it prints.
+fn run(command: &mut Command, name: &str) -> Result<Vec<u8>, String> {
     let output =
         command.stdin(Stdio::null()).output().map_err(|error| format!("{name}: {error}"))?;
     if output.status.success() {
-        return Ok(());
+        return Ok(output.stdout);
     }
     Err(format!("{name} ended with {}: {}", output.status, end_of(&output.stderr)))
 }
@@ -101,14 +105,16 @@ fn end_of(complaints: &[u8]) -> String {
 fn place_of_rate_sample(bpftool: &Path) -> Result<usize, String> {
     let mut command = Command::new(bpftool);
     command.args(["btf", "dump", "file", tools::TYPES, "format", "c"]);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().map_err(|error| format!("bpftool: {error}"))?;
-    let out = child.stdout.take().map(BufReader::new);
-    let lines = out.into_iter().flat_map(|out| out.split(b'\n').map_while(Result::ok));
-    let found = lines.filter_map(|line| place_in(&String::from_utf8_lossy(&line))).next();
-    let _ = child.kill();
-    let _ = child.wait();
-    found.ok_or_else(|| {
+    let printed = run(&mut command, "bpftool")?;
+    if printed.is_empty() {
+        return Err(format!(
+            "{} prints nothing of {}: bpftool btf dump file {1} format c",
+            bpftool.display(),
+            tools::TYPES
+        ));
+    }
+    let mut lines = printed.split(|byte| *byte == b'\n');
+    lines.find_map(|line| place_in(&String::from_utf8_lossy(line))).ok_or_else(|| {
         format!(
             "bpftool doesn't find 'cong_control' in {}: it is too old for this kernel, or the kernel's TCP is another",
             tools::TYPES
