@@ -1,11 +1,12 @@
 //! From the source of a control to the kernel: clang compiles it, and bpftool loads it.
 
 use std::fs::{self, DirBuilder};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::{Own, tools};
+use crate::sys;
 
 const SOURCE: &str = include_str!("../../bpf/bbr.bpf.c");
 const HEADER: &str = include_str!("../../bpf/kernel.h");
@@ -42,7 +43,9 @@ pub(super) fn build(own: &Own) -> Result<Program, String> {
     }
     let (clang, bpftool) = (tools::clang()?, tools::bpftool()?);
     let rate = place_of_rate_sample(&bpftool)?;
-    let folder = std::env::temp_dir().join(format!("sojourn-cca-{}", std::process::id()));
+    let temporary = std::env::temp_dir();
+    remove_left(&temporary);
+    let folder = temporary.join(format!("{FOLDER}{}", std::process::id()));
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
     DirBuilder::new().mode(0o700).create(&folder).map_err(failed)?;
     let program = Program { folder: folder.clone(), bpftool };
@@ -64,6 +67,29 @@ pub(super) fn build(own: &Own) -> Result<Program, String> {
 }
 
 const OBJECT: &str = "bbr.o";
+
+/// How the name of a folder begins; the number of its process follows.
+const FOLDER: &str = "sojourn-cca-";
+
+/// Removes the folders of calls that were killed: those of this user whose processes are gone.
+fn remove_left(temporary: &Path) {
+    let (user, _) = sys::user_and_group();
+    for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix(FOLDER)?.parse().ok());
+        let Some(process) = process else { continue };
+        // Of a link, this is what the link is.
+        let is_own = entry.metadata().is_ok_and(|own| own.is_dir() && own.uid() == user);
+        if is_own && !is_running(process) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// The number of this process was another's, too.
+fn is_running(process: u32) -> bool {
+    process != std::process::id() && Path::new("/proc").join(process.to_string()).exists()
+}
 
 impl Program {
     /// Gives it to the kernel.
@@ -180,6 +206,23 @@ mod tests {
             assert_eq!(defined(&name), value, "{name}");
         }
         assert_eq!(defined("PACED_PERCENT"), 99);
+    }
+
+    #[test]
+    fn folders_of_processes_that_are_gone_are_removed() {
+        let temporary = tempfile::tempdir().expect("there is room");
+        let at = |name: &str| temporary.path().join(name);
+        let (gone, init, own) = (u32::MAX, 1, std::process::id());
+        let names = [gone, init, own].map(|process| format!("{FOLDER}{process}"));
+        for name in names.iter().map(String::as_str).chain(["sojourn-cca-x", "other-4294967295"]) {
+            fs::create_dir(at(name)).expect("there is room");
+            fs::write(at(name).join(OBJECT), "").expect("there is room");
+        }
+        std::os::unix::fs::symlink(at(&names[1]), at("sojourn-cca-4294967294")).expect("it can");
+        remove_left(temporary.path());
+        assert_eq!(names.map(|name| at(&name).exists()), [false, true, false]);
+        assert!(at("sojourn-cca-x").exists() && at("other-4294967295").exists());
+        assert!(at("sojourn-cca-4294967294").exists(), "a link is nobody's folder");
     }
 
     #[test]
