@@ -40,8 +40,10 @@ pub struct Loaded {
     pub own: &'static Own,
     /// It was loaded by this version of the program.
     pub is_current: bool,
-    /// Sockets that use it; `None` if the kernel doesn't say.
+    /// Sockets that use it; `None` if the kernel doesn't say. Another network whose default it is counts as one.
     pub sockets: Option<u32>,
+    /// New connections of this network have it where nothing else is asked for, also when it is unloaded.
+    pub is_default: bool,
     /// New connections can have it; otherwise it is unloaded, and stays for the sockets that have it.
     pub is_registered: bool,
     map: Map,
@@ -58,8 +60,11 @@ pub enum Done {
     WasLoaded,
     /// Another call has loaded it in the same moment.
     LoadedMeanwhile,
-    /// So many sockets go on with it.
-    Unloaded(u32),
+    /// So many sockets go on with it, and new ones if it is the default.
+    Unloaded {
+        sockets: u32,
+        is_default: bool,
+    },
     WasNotLoaded,
 }
 
@@ -114,9 +119,31 @@ fn of_maps(maps: Vec<Map>) -> Vec<Loaded> {
         let (references, is_registered) = state::of_control(&value);
         // The registration is a reference, too.
         let sockets = references.map(|own| own.saturating_sub(u32::from(is_registered)));
-        Some(Loaded { own, is_current, sockets, is_registered, map, states })
+        let is_default = false;
+        Some(Loaded { own, is_current, sockets, is_default, is_registered, map, states })
     });
-    known.collect()
+    let mut known: Vec<Loaded> = known.collect();
+    let names = known.iter().map(|copy| copy.own.kernel_name);
+    if let Some(copy) = holder(names, &default()) {
+        let loaded = &mut known[copy];
+        loaded.is_default = true;
+        loaded.sockets = loaded.sockets.map(|sockets| sockets.saturating_sub(1));
+    }
+    known
+}
+
+/// What new connections of this network have where nothing else is asked for.
+fn default() -> String {
+    let name = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");
+    name.unwrap_or_default().trim().to_owned()
+}
+
+/// Which of these copies is the default, which keeps it as a socket does. Of several it is not known which one had the name when the default
+/// was set.
+fn holder<'a>(names: impl Iterator<Item = &'a str>, default: &str) -> Option<usize> {
+    let mut copies = names.enumerate().filter(|(_, name)| *name == default);
+    let (copy, _) = copies.next()?;
+    copies.next().is_none().then_some(copy)
 }
 
 fn registered(own: &Own, command: &str) -> Result<Option<Loaded>, String> {
@@ -183,7 +210,10 @@ pub fn unload(own: &'static Own) -> Result<Done, String> {
     let command = format!("unload {}", own.name);
     let Some(loaded) = registered(own, &command)? else { return Ok(Done::WasNotLoaded) };
     loaded.map.delete(0).map_err(|error| refused(&command, &error))?;
-    Ok(Done::Unloaded(loaded.sockets.unwrap_or(0)))
+    Ok(Done::Unloaded {
+        sockets: loaded.sockets.unwrap_or(0),
+        is_default: default() == own.kernel_name,
+    })
 }
 
 /// A study's `NAME-linux` is the kernel's own control of that name.
@@ -293,6 +323,13 @@ mod tests {
         sender.write_all(&[0; BYTES]).expect("it is sent");
         heard.recv().expect("it reads all");
         sender.into()
+    }
+
+    #[test]
+    fn the_default_is_the_only_copy_of_its_name() {
+        assert_eq!(holder(["bbr3", "bbr_n_plus"].into_iter(), "bbr_n_plus"), Some(1));
+        assert_eq!(holder(["bbr3", "bbr_n_plus"].into_iter(), "cubic"), None);
+        assert_eq!(holder(["bbr3", "bbr3"].into_iter(), "bbr3"), None);
     }
 
     #[test]

@@ -110,12 +110,19 @@ fn cca(command: &CcaCommand, output: Output) -> Result<Outcome, Failure> {
                 format!("{} was loaded meanwhile, by another call of this command", own.name)
             }
             Done::WasNotLoaded => format!("{} is not loaded", own.name),
-            Done::Unloaded(0) => format!("{} is unloaded", own.name),
-            Done::Unloaded(1) => {
-                format!("{} is unloaded; one socket keeps it until it is closed", own.name)
-            }
-            Done::Unloaded(sockets) => {
-                format!("{} is unloaded; {sockets} sockets keep it until they are closed", own.name)
+            Done::Unloaded { sockets, is_default } => {
+                let sockets = match sockets {
+                    0 => String::new(),
+                    1 => "; one socket keeps it until it is closed".to_owned(),
+                    _ => format!("; {sockets} sockets keep it until they are closed"),
+                };
+                let default = match is_default {
+                    true => {
+                        "; it is still the default, so new connections get it until that is changed: sudo sysctl net.ipv4.tcp_congestion_control=cubic"
+                    }
+                    false => "",
+                };
+                format!("{} is unloaded{sockets}{default}", own.name)
             }
         };
         output.log(&said);
@@ -131,8 +138,10 @@ fn list_cca(format: Format, output: Output) -> Result<Outcome, Failure> {
     let loaded = cca::loaded().map_err(Failure::Machine)?;
     let state = |own: Option<&Loaded>| match own {
         None => "not loaded",
+        Some(own) if !own.is_registered && own.is_default => "unloaded, and still the default",
         Some(own) if !own.is_registered => "unloaded, and kept by sockets",
         Some(own) if !own.is_current => "loaded by another version: load replaces it",
+        Some(own) if own.is_default => "loaded, and the default",
         Some(_) => "loaded",
     };
     let mut rows = Vec::new();
