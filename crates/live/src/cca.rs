@@ -51,6 +51,15 @@ pub struct Loaded {
     states: Map,
 }
 
+/// Whose a control is that has the name of one of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Other {
+    /// The kernel's: built in, or of a module.
+    Kernel,
+    /// Programs that somebody else has loaded.
+    Programs,
+}
+
 /// What a call has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Done {
@@ -197,9 +206,30 @@ fn is_known(own: &Own) -> Result<bool, String> {
 
 fn not_ours(own: &Own) -> String {
     let Own { name, kernel_name, .. } = own;
+    let whose = match other(own) {
+        Ok(Some(Other::Programs)) => "of BPF programs that somebody else has loaded",
+        _ => "that is not of this project",
+    };
     format!(
-        "this kernel has a congestion control '{kernel_name}' that is not of this project; a study with cca = \"{name}\" runs with it"
+        "this kernel has a congestion control '{kernel_name}' {whose}; a study with cca = \"{name}\" runs with it"
     )
+}
+
+/// Whose the control is that has the name of one of ours and is not ours; `None` if there is none.
+///
+/// # Errors
+/// That only root may ask, or that the kernel can't.
+pub fn other(own: &Own) -> Result<Option<Other>, String> {
+    let maps = bpf::maps().map_err(|error| refused("list", &error))?;
+    let has_programs = maps.iter().filter(|map| map.kind == bpf::STRUCT_OPS).any(|map| {
+        let value = map.value(0).unwrap_or_default();
+        state::of_control(&value).1 && state::is_named(&value, own.kernel_name)
+    });
+    let is_ours = |copy: &Loaded| copy.own == own && copy.is_registered;
+    if of_maps(maps).iter().any(is_ours) || !is_known(own)? {
+        return Ok(None);
+    }
+    Ok(Some(if has_programs { Other::Programs } else { Other::Kernel }))
 }
 
 /// Unloads a control, if it is loaded.

@@ -133,25 +133,34 @@ fn cca(command: &CcaCommand, output: Output) -> Result<Outcome, Failure> {
 #[cfg(target_os = "linux")]
 fn list_cca(format: Format, output: Output) -> Result<Outcome, Failure> {
     use serde_json::{Value, json};
-    use sojourn_live::cca::{self, Loaded};
+    use sojourn_live::cca::{self, Loaded, Other};
 
     let loaded = cca::loaded().map_err(Failure::Machine)?;
-    let state = |own: Option<&Loaded>| match own {
-        None => "not loaded",
-        Some(own) if !own.is_registered && own.is_default => "unloaded, and still the default",
-        Some(own) if !own.is_registered => "unloaded, and kept by sockets",
-        Some(own) if !own.is_current => "loaded by another version: load replaces it",
-        Some(own) if own.is_default => "loaded, and the default",
-        Some(_) => "loaded",
+    let state = |copy: Result<&Loaded, Option<Other>>| match copy {
+        Err(None) => "not loaded",
+        Err(Some(Other::Kernel)) => "not loaded: the kernel has one of its own",
+        Err(Some(Other::Programs)) => "not loaded: somebody else has loaded another",
+        Ok(own) if !own.is_registered && own.is_default => "unloaded, and still the default",
+        Ok(own) if !own.is_registered => "unloaded, and kept by sockets",
+        Ok(own) if !own.is_current => "loaded by another version: load replaces it",
+        Ok(own) if own.is_default => "loaded, and the default",
+        Ok(_) => "loaded",
     };
     let mut rows = Vec::new();
     for own in &cca::CONTROLS {
         let all: Vec<&Loaded> = loaded.iter().filter(|other| other.own == own).collect();
         let is_registered = all.iter().any(|other| other.is_registered);
-        rows.extend((!is_registered).then_some((own, None)));
-        rows.extend(all.into_iter().map(|other| (own, Some(other))));
+        if !is_registered {
+            rows.push((own, Err(cca::other(own).map_err(Failure::Machine)?)));
+        }
+        rows.extend(all.into_iter().map(|copy| (own, Ok(copy))));
     }
-    let sockets = |own: Option<&Loaded>| own.map_or(Some(0), |own| own.sockets);
+    // Who uses somebody else's is not known.
+    let sockets = |copy: Result<&Loaded, Option<Other>>| match copy {
+        Ok(own) => own.sockets,
+        Err(None) => Some(0),
+        Err(Some(_)) => None,
+    };
     let mut grid = Grid::new(["name", "in the kernel", "state", ">sockets"]);
     let mut records = Records::new(["name", "kernel_name", "state", "sockets"]);
     for (own, loaded) in rows {

@@ -46,6 +46,12 @@ pub(super) fn of_control(value: &[u8]) -> (Option<u32>, bool) {
     (word(0), word(4) == Some(IN_USE))
 }
 
+/// Whether the kernel's `struct tcp_congestion_ops` in such a value has this name.
+pub(super) fn is_named(value: &[u8], name: &str) -> bool {
+    let whole = [b"\0", name.as_bytes(), b"\0"].concat();
+    value.windows(whole.len()).any(|bytes| bytes == whole)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -76,6 +82,13 @@ mod tests {
         add(&value(&[0, 1448, 0, 0, INFINITY, INFINITY, 0, 0]), &mut sample);
         assert_eq!((sample.phase, sample.bw, sample.model_min_rtt), ("STARTUP", None, None));
         assert_eq!(sample.inflight_longterm, None);
+    }
+
+    #[test]
+    fn a_control_is_known_by_its_whole_name() {
+        let value = b"\x01\0\0\0bbr3\0\0\0\0";
+        assert!(is_named(value, "bbr3") && !is_named(value, "bbr") && !is_named(value, "br3"));
+        assert!(!is_named(b"", "bbr3"));
     }
 
     #[test]
