@@ -368,8 +368,19 @@ fn controls_of_our_own_are_loaded_run_a_study_and_are_unloaded() {
         std::thread::sleep(Duration::from_millis(100));
     });
     assert!(waits.count() < 50, "{}", list().1);
-    let wrong = output(folder, &["live", "cca", "load", "bbr4"]);
-    assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
+}
+
+#[test]
+fn controls_of_our_own_have_one_name() {
+    let scratch = tempfile::tempdir().expect("there is room");
+    for (name, said) in [("bbr4", "is named 'bbr4'"), ("bbr_n_plus", "in studies it is 'bbr-n+'")] {
+        for command in ["load", "unload"] {
+            let wrong = output(scratch.path(), &["live", "cca", command, name]);
+            let problem = String::from_utf8_lossy(&wrong.stderr);
+            assert_eq!(wrong.status.code(), Some(2), "{problem}");
+            assert!(problem.contains(said), "{problem}");
+        }
+    }
 }
 
 #[test]

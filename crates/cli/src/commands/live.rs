@@ -87,10 +87,19 @@ fn cca(command: &CcaCommand, output: Output) -> Result<Outcome, Failure> {
     };
     // A wrong name is told before anything is done.
     let known = |name: &String| {
-        Own::named(name).ok_or_else(|| {
-            let problem = format!("no congestion control of this project is named '{name}'");
+        cca::CONTROLS.iter().find(|own| own.name == *name).ok_or_else(|| {
             let names = || cca::CONTROLS.iter().map(|own| own.name);
-            Failure::input(SpecError::new(problem).near(name, names()).allow(names()))
+            let error = match cca::CONTROLS.iter().find(|own| own.kernel_name == *name) {
+                Some(own) => SpecError::new(format!(
+                    "'{name}' is what the kernel calls it; here and in studies it is '{}'",
+                    own.name
+                )),
+                None => {
+                    let problem = "no congestion control of this project is named";
+                    SpecError::new(format!("{problem} '{name}'")).near(name, names())
+                }
+            };
+            Failure::input(error.allow(names()))
         })
     };
     let owns: Vec<&'static Own> = names.iter().map(known).collect::<Result<_, _>>()?;
