@@ -22,7 +22,8 @@ pub fn used(study: &Study) -> Vec<String> {
     };
     let plan = study.plan();
     for (at, planned) in plan.scenarios.iter().enumerate() {
-        let mut words = Words::new(planned.engine.as_deref().unwrap_or_default());
+        // It ends with the version and the digest, which are no parameters.
+        let mut words = planned.engine.as_deref().unwrap_or_default().split_whitespace();
         if words.next() == Some(Kernels::NAME) {
             add(words.find_map(|word| word.strip_prefix("kernel=").map(str::to_owned)));
         }
