@@ -120,10 +120,11 @@ impl Started {
             seed: seed(setup, number),
             cards: &[number],
             offload: settings.offload,
+            memory: settings.memory(number),
             patience: settings.patience,
         })?;
         let mut started = Self { guest };
-        set(&mut started.guest, number, settings.sysctls())?;
+        set(&mut started.guest, number, settings.sysctls(number))?;
         if let Traffic::Bulk { .. } = settings.traffic {
             let kind = if number == SENDING { b'T' } else { b'L' };
             let mut order = vec![kind];
@@ -162,9 +163,10 @@ pub(crate) fn try_out(settings: &Settings, wanted: &[String]) -> Result<(), Faul
         seed: 1,
         cards: &[SENDING],
         offload: settings.offload,
+        memory: settings.memory(SENDING),
         patience: settings.patience,
     })?;
-    set(&mut guest, SENDING, settings.sysctls())?;
+    set(&mut guest, SENDING, settings.sysctls(SENDING))?;
     let known = controls(&mut guest, SENDING)?;
     match wanted.iter().find(|wanted| !known.contains(wanted)) {
         None => Ok(()),
@@ -175,13 +177,13 @@ pub(crate) fn try_out(settings: &Settings, wanted: &[String]) -> Result<(), Faul
 fn set<'a>(
     guest: &mut Guest,
     number: u8,
-    sysctls: impl Iterator<Item = (&'a str, &'a str)>,
+    sysctls: impl Iterator<Item = (&'a str, String)>,
 ) -> Result<(), Fault> {
     for (path, value) in sysctls {
         let order = format!("S/proc/sys/{}\0{value}", path.replace('.', "/"));
         let (error, _) = orders::ask(guest, number, order.as_bytes())?;
         if error != 0 {
-            return Err(refused_sysctl(path, value, error));
+            return Err(refused_sysctl(path, &value, error));
         }
     }
     Ok(())

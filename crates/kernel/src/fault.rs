@@ -2,6 +2,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::memory::Memory;
+
 /// Why a guest is of no use any more.
 #[derive(Debug)]
 pub enum Fault {
@@ -17,6 +19,8 @@ pub enum Fault {
     Silent { seconds: f64, console: String },
     /// Its clock barely moves though it is busy: a program that spins.
     Spins { seconds: f64 },
+    /// It has used up its memory, and the line in which its kernel says so.
+    Full { memory: Memory, line: String },
     /// What it says on its sockets or writes in its rings breaks the protocol.
     Nonsense(String),
     /// It can't do what it was asked for.
@@ -42,6 +46,9 @@ impl fmt::Display for Fault {
                 f,
                 "the guest has been busy for {seconds} s of real time in a millisecond of its own: something in it spins"
             ),
+            Self::Full { memory, line } => {
+                write!(f, "the guest kernel has used up its {memory} of memory: {line}")
+            }
             Self::Nonsense(what) => write!(f, "the guest kernel breaks the protocol: {what}"),
             Self::Refused(what) => f.write_str(what),
         }

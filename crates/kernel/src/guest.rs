@@ -15,7 +15,6 @@ use std::fs::File;
 use std::io::{self, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::FileExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -27,9 +26,11 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recv, re
 
 use crate::card_messages::{self, CardMessage, Header};
 use crate::clock_messages::{ClockMessage, Says};
+use crate::console::{self, Console};
 use crate::fault::Fault;
 use crate::install::Installed;
-use crate::rings::{CARD_HEADER, Memory, Ring};
+use crate::memory::Memory;
+use crate::rings::{self, CARD_HEADER, Ring};
 use crate::scratch::{self, Folder};
 use crate::segments;
 
@@ -44,6 +45,7 @@ pub(crate) struct Start<'a> {
     pub(crate) cards: &'a [u8],
     /// Its cards cut what is longer than a frame.
     pub(crate) offload: bool,
+    pub(crate) memory: Memory,
     /// After so much real time without a word it has hung.
     pub(crate) patience: Duration,
 }
@@ -75,6 +77,7 @@ pub(crate) struct Guest {
     /// What it has sent, when, and by which of its cards.
     sent: VecDeque<(u64, usize, Vec<u8>)>,
     patience: Duration,
+    memory: Memory,
     /// How many messages it has sent while its clock shows this.
     messages: (u64, u32),
     /// When, in real time, its clock entered the present millisecond.
@@ -88,7 +91,7 @@ struct Card {
     listener: Option<UnixListener>,
     socket: Option<UnixStream>,
     back: Option<UnixStream>,
-    memory: Memory,
+    memory: rings::Memory,
     /// Arrivals, and what is sent.
     rings: [Ring; 2],
     number: u8,
@@ -173,6 +176,7 @@ impl Guest {
             interrupt: Interrupt::default(),
             sent: VecDeque::new(),
             patience: start.patience,
+            memory: start.memory,
             messages: (0, 0),
             entered: (0, Instant::now()),
             runs: 0,
@@ -376,10 +380,20 @@ impl Guest {
         let millisecond = at / 1_000_000;
         if millisecond != self.entered.0 {
             self.entered = (millisecond, Instant::now());
+            self.check_memory()?;
         } else if self.runs.is_multiple_of(1024) && self.entered.1.elapsed() > self.patience {
             return Err(Fault::Spins { seconds: self.patience.as_secs_f64() });
         }
         Ok(())
+    }
+
+    /// A kernel without memory drops packets and kills programs, and says so on its console only.
+    pub(crate) fn check_memory(&self) -> Result<(), Fault> {
+        let Some(news) = self.keeper.console.news() else { return Ok(()) };
+        match console::lack_of_memory(&news) {
+            None => Ok(()),
+            Some(line) => Err(Fault::Full { memory: self.memory, line: line.to_owned() }),
+        }
     }
 
     /// Waits for the next messages and answers them.
@@ -658,7 +672,7 @@ impl Card {
                     return Err(Fault::Nonsense(problem));
                 }
                 let files = files.into_iter().map(File::from);
-                self.memory = Memory::new(regions.iter().copied().zip(files).collect());
+                self.memory = rings::Memory::new(regions.iter().copied().zip(files).collect());
                 None
             }
             CardMessage::RingSize { ring, size } => {
@@ -716,8 +730,7 @@ struct Keeper {
     process: Child,
     /// When it is closed, the keeper ends the guest.
     alive: Option<ChildStdin>,
-    /// First the number of the kernel's process group, then what the kernel prints.
-    output: File,
+    console: Console,
 }
 
 impl Keeper {
@@ -730,8 +743,8 @@ impl Keeper {
             Command::new(files.program())
                 .arg(folder)
                 .arg(start.kernel)
+                .arg(start.memory.argument())
                 .args([
-                    "mem=128M",
                     "umid=guest",
                     "uml_dir=/proc/self/fd/9",
                     "time-travel=ext:0:/proc/self/fd/9/clock",
@@ -764,7 +777,7 @@ impl Keeper {
                 .spawn()
                 .map_err(machine)?;
         let alive = process.stdin.take();
-        Ok(Self { process, alive, output })
+        Ok(Self { process, alive, console: Console::new(output) })
     }
 
     /// Now it starts the kernel.
@@ -773,14 +786,8 @@ impl Keeper {
         told.map_err(|why| Fault::Machine("starting a guest", why))
     }
 
-    /// The end of what the kernel printed.
     fn console(&self) -> String {
-        const MOST: u64 = 16_384;
-        let len = self.output.metadata().map_or(0, |metadata| metadata.len());
-        let from = len.saturating_sub(MOST).max(4);
-        let mut text = vec![0; len.saturating_sub(from) as usize];
-        let got = self.output.read_at(&mut text, from).unwrap_or(0);
-        String::from_utf8_lossy(&text[..got]).into_owned()
+        self.console.text()
     }
 }
 
@@ -790,10 +797,7 @@ impl Drop for Keeper {
         let was_killed = self.process.wait().is_ok_and(|status| status.code().is_none());
         if was_killed {
             // Its own work is left to be done.
-            let mut group = [0; 4];
-            if self.output.read_exact_at(&mut group, 0).is_ok()
-                && let Some(group) = rustix::process::Pid::from_raw(i32::from_le_bytes(group))
-            {
+            if let Some(group) = self.console.group().and_then(rustix::process::Pid::from_raw) {
                 let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
             }
         }
@@ -825,11 +829,8 @@ fn accept(
 impl Keeper {
     /// Whether the kernel that it started is gone.
     fn is_alone(&self) -> bool {
-        let mut group = [0; 4];
-        if self.output.read_exact_at(&mut group, 0).is_err() {
-            return false;
-        }
-        let state = std::fs::read_to_string(format!("/proc/{}/stat", u32::from_le_bytes(group)));
+        let Some(group) = self.console.group() else { return false };
+        let state = std::fs::read_to_string(format!("/proc/{group}/stat"));
         state.is_err() || state.is_ok_and(|state| state.contains(") Z"))
     }
 }

@@ -5,6 +5,7 @@ mod app;
 mod builder;
 mod card_messages;
 mod clock_messages;
+mod console;
 mod conversation;
 mod ends;
 mod engine;
@@ -12,6 +13,7 @@ mod fault;
 mod frame;
 mod guest;
 mod install;
+mod memory;
 mod orders;
 mod rings;
 mod router;
@@ -28,8 +30,9 @@ pub use builder::{Build, missing_tools};
 pub use engine::Kernels;
 pub use fault::Fault;
 pub use install::{cache, kernel, release, usual_kernel};
+pub use memory::Memory;
 pub use router::Router;
 pub use used::used;
 
 /// Raised whenever the same scenario, seed and kernel give other numbers.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;

@@ -59,6 +59,9 @@ pub(crate) fn deliver(
             return Ok(());
         }
         let next = guest.request().filter(|next| *next < at + LONGEST);
+        if next.is_none() {
+            guest.check_memory()?;
+        }
         let full = || Fault::Nonsense("its card has no room for a frame".to_owned());
         later = next.ok_or_else(full)?;
         guest.run(later, later + AHEAD)?;

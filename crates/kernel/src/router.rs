@@ -16,6 +16,7 @@ use crate::fault::Fault;
 use crate::frame::{self, Forwarded};
 use crate::guest::{Guest, Start};
 use crate::install::{self, Installed};
+use crate::memory::Memory;
 use crate::orders::{self, ORIGIN};
 use crate::seat::Seat;
 use crate::settings::kernel_digest;
@@ -71,6 +72,7 @@ impl Router {
             seed,
             cards: &[IN, OUT],
             offload: false,
+            memory: self.memory(),
             patience: Duration::from_nanos(self.patience.as_nanos()),
         })?;
         let (error, _) = orders::ask(&mut guest, IN, b"S/proc/sys/net/ipv4/ip_forward\x001")?;
@@ -113,6 +115,29 @@ impl Router {
         }
         orders::wait_until(&mut guest, origin)?;
         Ok(guest)
+    }
+
+    /// Enough for as many packets or bytes as the discipline's words allow, whatever they count.
+    fn memory(&self) -> Memory {
+        /// What a frame of 1514 bytes takes that came through a card, and the least that one has.
+        const PACKET: u64 = 2304;
+        const LEAST: u64 = 60;
+        let mut words = self.words().skip_while(|word| *word != "limit").skip(1);
+        let Some(limit) = words.next() else { return Memory::USUAL };
+        let digits = limit.trim_end_matches(|c: char| !c.is_ascii_digit());
+        let Ok(number) = digits.parse::<u64>() else { return Memory::USUAL };
+        let factor = match limit[digits.len()..].to_ascii_lowercase().as_bytes() {
+            [b'k', ..] => 1 << 10,
+            [b'm', ..] => 1 << 20,
+            [b'g', ..] => 1 << 30,
+            _ => 1,
+        };
+        let number = number.saturating_mul(factor);
+        let packets = match self.words().next() {
+            Some("bfifo" | "red" | "tbf") => number / LEAST,
+            _ => number,
+        };
+        Memory::for_buffers(packets.saturating_mul(PACKET).min(1 << 40))
     }
 
     /// What a packet that is lost was most likely lost to.

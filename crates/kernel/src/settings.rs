@@ -8,7 +8,9 @@ use std::time::{Duration, SystemTime};
 use sojourn_core::{Rate, Span, SpecError};
 
 use crate::fault::Fault;
+use crate::frame::SENDING;
 use crate::install;
+use crate::memory::Memory;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
@@ -41,15 +43,47 @@ const USUAL: [(&str, &str); 3] = [
     ("net.ipv4.tcp_mem", "65536 131072 262144"),
 ];
 
+/// The first number of its `tcp_mem`.
+const USUAL_PAGES: u64 = 65_536;
+
 impl Settings {
     pub(crate) fn kernel(&self) -> Result<PathBuf, Fault> {
         install::kernel(self.kernel.as_deref())
     }
 
     /// In the order in which they are set.
-    pub(crate) fn sysctls(&self) -> impl Iterator<Item = (&str, &str)> {
-        let own = self.sysctls.iter().map(|(path, value)| (path.as_str(), value.as_str()));
-        USUAL.into_iter().chain(own)
+    pub(crate) fn sysctls(&self, number: u8) -> impl Iterator<Item = (&str, String)> {
+        let own = self.sysctls.iter().map(|(path, value)| (path.as_str(), value.clone()));
+        let usual = USUAL.into_iter().map(|(path, value)| (path, value.to_owned()));
+        // All sockets together may have as much as this one, without being short of memory.
+        const PAGE: u64 = 4096;
+        let pages = self.buffers(number) / PAGE * 2;
+        let room = (pages > USUAL_PAGES)
+            .then(|| ("net.ipv4.tcp_mem", format!("{pages} {} {}", 2 * pages, 4 * pages)));
+        usual.chain(room).chain(own)
+    }
+
+    /// Enough for the buffer of the end of this number.
+    pub(crate) fn memory(&self, number: u8) -> Memory {
+        Memory::for_buffers(self.buffers(number))
+    }
+
+    /// What the buffer of the end of this number may take, in bytes as the kernel counts them.
+    fn buffers(&self, number: u8) -> u64 {
+        if let Traffic::Ping { .. } = self.traffic {
+            return 0;
+        }
+        let (name, asked) = match number {
+            SENDING => ("net.ipv4.tcp_wmem", self.send_buffer),
+            _ => ("net.ipv4.tcp_rmem", self.receive_buffer),
+        };
+        // The kernel doubles what an application asks for.
+        if let Some(asked) = asked {
+            return 2 * u64::from(asked);
+        }
+        let own = self.sysctls.iter().rev().find(|(path, _)| path.replace('/', ".") == name);
+        let most = own.and_then(|(_, value)| value.split_whitespace().nth(2)?.parse().ok());
+        most.unwrap_or(0)
     }
 }
 
@@ -110,6 +144,22 @@ mod tests {
         for wrong in ["tcp_ecn", "../x:1", "a b:1", ":1", "x:"] {
             assert!(sysctls(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_guest_has_room_for_its_buffer() {
+        let kernel = crate::Kernel {
+            sysctl: Some("net.ipv4.tcp_rmem:4096+131072+268435456".to_owned()),
+            ..crate::Kernel::default()
+        };
+        let settings = kernel.settings().expect("it is right");
+        assert_eq!(settings.memory(SENDING), Memory::USUAL);
+        assert_eq!(settings.memory(SENDING + 1).to_string(), "512 MB");
+        let kernel = crate::Kernel { send_buffer: Some(1 << 30), ..crate::Kernel::default() };
+        let settings = kernel.settings().expect("it is right");
+        assert_eq!(settings.memory(SENDING).to_string(), "3200 MB");
+        let tcp_mem = settings.sysctls(SENDING).filter(|(path, _)| path.ends_with("tcp_mem"));
+        assert_eq!(tcp_mem.last().expect("it has one").1, "1048576 2097152 4194304");
     }
 
     proptest! {
