@@ -159,6 +159,9 @@ pub(crate) struct RunArgs {
     /// Write the packets of every run too, as RUN.pcapng for Wireshark
     #[arg(long, conflicts_with = "shard")]
     pub(crate) pcap: bool,
+    /// Write what each guest kernel prints on its console into this folder (Linux)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) consoles: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }

@@ -57,7 +57,9 @@ pub unsafe fn keep(arguments: *const Text, environment: *const Text) -> ! {
     // Whoever reads standard output learns the group that is to be ended if this process is.
     let number = (child as u32).to_le_bytes();
     call3(system::WRITE, 1, number.as_ptr() as usize, number.len());
-    while is_told() {}
+    while is_told() {
+        tell_of(child as usize);
+    }
     call3(system::KILL, child.wrapping_neg() as usize, SIGKILL, 0);
     call3(system::KILL, child as usize, SIGKILL, 0);
     const ANY: usize = usize::MAX;
@@ -65,6 +67,51 @@ pub unsafe fn keep(arguments: *const Text, environment: *const Text) -> ! {
     while call(system::WAIT4, [ANY, 0, WAIT_ALL, 0, 0, 0]) > 0 {}
     empty(folder.0, 4);
     exit(0)
+}
+
+/// How many words of its stack are told.
+const STACK: usize = 256;
+
+/// Says on standard input, which is a socket, what the kernel does: whether it has ended (1), how (as a signal's cause has it) and
+/// with which number; or its instruction, and its stack.
+fn tell_of(child: usize) {
+    const BY_NUMBER: usize = 1;
+    const EXITED_AND_LEFT: usize = 4 | 1 | 0x100_0000;
+    const WAIT_ALL: usize = 0x4000_0000;
+    const SEIZE: usize = 0x4206;
+    const INTERRUPT: usize = 0x4207;
+    const REGISTERS: usize = 12;
+    const DETACH: usize = 17;
+    let mut told = [0u64; 4 + STACK];
+    let mut cause = [0u32; 32];
+    let place = cause.as_mut_ptr() as usize;
+    call(system::WAITID, [BY_NUMBER, child, place, EXITED_AND_LEFT, 0, 0]);
+    if cause[4] == child as u32 {
+        (told[0], told[1], told[2]) = (1, u64::from(cause[2]), u64::from(cause[6]));
+    } else if call(system::PTRACE, [SEIZE, child, 0, 0, 0, 0]) == 0 {
+        call(system::PTRACE, [INTERRUPT, child, 0, 0, 0, 0]);
+        let mut status = 0u32;
+        let stopped = call(system::WAIT4, [child, (&raw mut status) as usize, WAIT_ALL, 0, 0, 0]);
+        let mut registers = [0u64; 27];
+        if stopped > 0 && status & 0xff == 0x7f {
+            call(system::PTRACE, [REGISTERS, child, 0, registers.as_mut_ptr() as usize, 0, 0]);
+            let (instruction, stack) = (registers[16], registers[19]);
+            told[3] = instruction;
+            let room = told[4..].as_mut_ptr() as usize;
+            // Near the end of the stack there is less.
+            for words in [STACK, 64, 16] {
+                let own = [room, 8 * words];
+                let its = [stack as usize, 8 * words];
+                let both = [own.as_ptr() as usize, 1, its.as_ptr() as usize, 1, 0];
+                let [one, n, other, m, flags] = both;
+                if call(system::PROCESS_VM_READV, [child, one, n, other, m, flags]) > 0 {
+                    break;
+                }
+            }
+            call(system::PTRACE, [DETACH, child, 0, 0, 0, 0]);
+        }
+    }
+    call3(system::WRITE, 0, told.as_ptr() as usize, 8 * told.len());
 }
 
 /// Waits for a byte on standard input; false if it has ended.

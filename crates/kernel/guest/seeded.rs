@@ -1,5 +1,5 @@
-//! Stands before the C library of a guest's kernel on the host: what looks random follows from `SOJOURN_SEED`, and the
-//! processes in which the guest's programs run end with the kernel, however that ends.
+//! Stands before the C library of a guest's kernel on the host: what looks random follows from `SOJOURN_SEED`, the
+//! processes in which the guest's programs run end with the kernel, however that ends, and where the kernel went wrong is said.
 
 #![no_std]
 
@@ -10,6 +10,7 @@ use core::arch::asm;
 unsafe extern "C" {
     fn getenv(name: *const u8) -> *const u8;
     fn __errno_location() -> *mut i32;
+    fn __sigaction(signal: i32, new: *const Action, old: *mut Action) -> i32;
 }
 
 static STATE: AtomicU64 = AtomicU64::new(0);
@@ -89,6 +90,67 @@ pub unsafe extern "C" fn ptrace(request: i32, process: i32, address: usize, data
         return word as isize;
     }
     result
+}
+
+/// What glibc's functions of this name have first; what follows does not matter here.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Action {
+    handler: usize,
+    rest: [u64; 18],
+}
+
+static HANDLER: AtomicU64 = AtomicU64::new(0);
+
+/// As the C library's; but where a kernel meets an instruction that it can't execute or divides by zero, the place is printed before
+/// it panics. Its own trace fails there.
+///
+/// # Safety
+/// As of the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigaction(signal: i32, new: *const Action, old: *mut Action) -> i32 {
+    const SIGILL: i32 = 4;
+    const SIGFPE: i32 = 8;
+    if new.is_null() || !matches!(signal, SIGILL | SIGFPE) {
+        // SAFETY: as the caller says.
+        return unsafe { __sigaction(signal, new, old) };
+    }
+    // SAFETY: as the caller says.
+    let mut own = unsafe { *new };
+    // 0 and 1 are no functions.
+    if own.handler > 1 {
+        HANDLER.store(own.handler as u64, Ordering::Relaxed);
+        own.handler = tell as *const () as usize;
+    }
+    // SAFETY: as the caller says; the copy lives as long as the call.
+    unsafe { __sigaction(signal, &raw const own, old) }
+}
+
+unsafe extern "C" fn tell(signal: i32, cause: *mut u8, context: *mut u8) {
+    /// Where `ucontext_t` has the address of the instruction.
+    const INSTRUCTION: usize = 168;
+    const WRITE: isize = 1;
+    const ERRORS: usize = 2;
+    let mut text = *b"\nsojourn: signal at 0x0000000000000000\n";
+    let last = text.len() - 2;
+    // SAFETY: the kernel of the host passes a context to handlers with three arguments, and the guest's kernel has no others.
+    let mut address = unsafe { context.add(INSTRUCTION).cast::<u64>().read() };
+    for at in 0..16 {
+        let digit = (address & 15) as u8;
+        text[last - at] = if digit < 10 { b'0' + digit } else { b'a' + digit - 10 };
+        address >>= 4;
+    }
+    // SAFETY: it writes what is in `text`.
+    unsafe {
+        asm!("syscall", inlateout("rax") WRITE => _, in("rdi") ERRORS, in("rsi") text.as_ptr(), in("rdx") text.len(),
+            lateout("rcx") _, lateout("r11") _, options(nostack));
+    }
+    let handler = HANDLER.load(Ordering::Relaxed) as usize;
+    // SAFETY: it was given as the handler of such a signal.
+    unsafe {
+        let handler: unsafe extern "C" fn(i32, *mut u8, *mut u8) = core::mem::transmute(handler);
+        handler(signal, cause, context);
+    }
 }
 
 #[panic_handler]

@@ -1,10 +1,16 @@
 //! What a guest's kernel prints.
 
 use std::cell::Cell;
-use std::fs::File;
+use std::fs::{self, File};
+use std::io;
 use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use rustix::fs::{FallocateFlags, fallocate};
+use sojourn_study::engine::{note, present_run};
+
+use crate::splat;
 
 /// What is kept of the beginning and of the end of a long one.
 const FIRST: u64 = 64 << 10;
@@ -75,6 +81,43 @@ impl Console {
         let mut text = vec![0; to.saturating_sub(from) as usize];
         let got = self.file.read_at(&mut text, from).unwrap_or(0);
         String::from_utf8_lossy(&text[..got]).into_owned()
+    }
+}
+
+static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+
+/// From now on what each guest's kernel prints is written into this folder when the guest ends.
+///
+/// # Errors
+/// The folder can't be made.
+pub fn keep_consoles(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let _ = FOLDER.set(folder.to_owned());
+    Ok(())
+}
+
+/// Tells the run of what a kernel printed that should not be there, and keeps all of it if that is asked for. `name` says whose
+/// kernel it is; `seed` tells those of one name apart.
+pub(crate) fn close(text: &str, name: &str, seed: u64) {
+    const TOLD: usize = 3;
+    if let Some(folder) = FOLDER.get() {
+        let run = present_run().map_or_else(|| "other".to_owned(), |run| format!("run-{run}"));
+        let words = name.split(|c: char| !c.is_ascii_alphanumeric());
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        let path = folder.join(format!("{run}-{}-{:04x}.log", words.join("-"), seed & 0xffff));
+        if let Err(why) = fs::write(&path, text) {
+            note(format!("{}: cannot be written: {why}", path.display()));
+        }
+    }
+    let splats = splat::splats(text);
+    for splat in splats.iter().take(TOLD) {
+        note(format!("{name}: {}", splat.told()));
+    }
+    if splats.len() > TOLD {
+        note(format!("{name}: {} more of this kind", splats.len() - TOLD));
+    }
+    if let Some(line) = lack_of_memory(text) {
+        note(format!("{name}: {line}"));
     }
 }
 

@@ -114,7 +114,9 @@ struct Started {
 impl Started {
     fn new(settings: &Settings, setup: &FlowSetup<'_>, number: u8) -> Result<Self, Fault> {
         let installed = Installed::new()?;
+        let end = if number == SENDING { "sender" } else { "receiver" };
         let guest = Guest::start(&Start {
+            name: &format!("the {end} of flow '{}'", setup.name),
             kernel: &settings.kernel()?,
             installed: &installed,
             seed: seed(setup, number),
@@ -124,6 +126,7 @@ impl Started {
             patience: settings.patience,
         })?;
         let mut started = Self { guest };
+        tell_all(&mut started.guest, number)?;
         set(&mut started.guest, number, settings.sysctls(number))?;
         if let Traffic::Bulk { .. } = settings.traffic {
             let kind = if number == SENDING { b'T' } else { b'L' };
@@ -158,6 +161,7 @@ impl Started {
 /// What it lacks, and what it has.
 pub(crate) fn try_out(settings: &Settings, wanted: &[String]) -> Result<(), Fault> {
     let mut guest = Guest::start(&Start {
+        name: "a trial",
         kernel: &settings.kernel()?,
         installed: &Installed::new()?,
         seed: 1,
@@ -187,6 +191,11 @@ fn set<'a>(
         }
     }
     Ok(())
+}
+
+/// From now on its console has all that its kernel says, not only what is of weight. One without this setting tells less.
+pub(crate) fn tell_all(guest: &mut Guest, number: u8) -> Result<(), Fault> {
+    orders::ask(guest, number, b"S/proc/sys/kernel/printk\x008").map(drop)
 }
 
 /// The congestion controls that a guest has.

@@ -16,8 +16,8 @@ use std::io::{self, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -27,16 +27,20 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recv, re
 use crate::card_messages::{self, CardMessage, Header};
 use crate::clock_messages::{ClockMessage, Says};
 use crate::console::{self, Console};
-use crate::fault::Fault;
+use crate::fault::{Fault, Last, State};
 use crate::install::Installed;
 use crate::memory::Memory;
 use crate::rings::{self, CARD_HEADER, Ring};
 use crate::scratch::{self, Folder};
 use crate::segments;
+use crate::splat;
+use crate::symbols::Symbols;
 
 /// What a guest is started with.
 #[derive(Clone, Debug)]
 pub(crate) struct Start<'a> {
+    /// Whose kernel it is, in words: `the sender of flow 'a'`.
+    pub(crate) name: &'a str,
     pub(crate) kernel: &'a Path,
     pub(crate) installed: &'a Installed,
     /// What its kernel draws at random follows from this.
@@ -84,6 +88,8 @@ pub(crate) struct Guest {
     entered: (u64, Instant),
     /// How often it was told to run.
     runs: u64,
+    /// When, by its own clock, it last had nothing to do, or sent something.
+    got_on: u64,
 }
 
 #[derive(Debug, Default)]
@@ -142,7 +148,9 @@ const TIME_OF_DAY: u64 = 1_800_000_000_000_000_000;
 impl Guest {
     /// Starts a guest and lets it run until it has sent its first frame.
     pub(crate) fn start(start: &Start<'_>) -> Result<Self, Fault> {
-        let mut folder = Folder::named();
+        let folder = Folder::named(start.memory.room());
+        let mut folder =
+            folder.map_err(|why| Fault::Machine("finding room for a guest's memory", why))?;
         // Whoever removes what is left of this process is there before there is anything.
         let mut keeper = Keeper::start(start, folder.path())?;
         folder.create().map_err(|why| Fault::Machine("making a folder for sockets", why))?;
@@ -180,6 +188,7 @@ impl Guest {
             messages: (0, 0),
             entered: (0, Instant::now()),
             runs: 0,
+            got_on: 0,
         };
         guest.boot().map_err(|fault| fault.of_start(start.kernel))?;
         Ok(guest)
@@ -192,11 +201,10 @@ impl Guest {
         self.serve_until_waiting()?;
         while self.sent.is_empty() {
             let Some(next) = self.request else {
-                return Err(Fault::Ended(self.keeper.console()));
+                return Err(self.keeper.ended());
             };
             if next > LONGEST {
-                let console = self.keeper.console();
-                return Err(Fault::Silent { seconds: LONGEST as f64 / 1e9, console });
+                return Err(self.keeper.silent(LONGEST as f64 / 1e9));
             }
             self.run(next, next + AT_ONCE)?;
         }
@@ -356,6 +364,9 @@ impl Guest {
         }
         // It may have gone on by itself until then.
         self.now = self.now.max(self.free_until);
+        if self.is_idle(self.now) {
+            self.got_on = self.now;
+        }
         Ok(())
     }
 
@@ -375,14 +386,28 @@ impl Guest {
         }
     }
 
-    /// A guest that is busy for long within a millisecond of its own spins.
+    /// A guest that is busy for long within a millisecond of its own spins, and so does one that gets nowhere though its clock moves on:
+    /// a kernel's loops that wait tell the time.
     fn enter(&mut self, at: u64) -> Result<(), Fault> {
+        /// A kernel reads its clock some hundred thousand times in this.
+        const LONGEST: u64 = 100_000_000;
+        const LONGEST_AT_START: u64 = 1_000_000_000;
         let millisecond = at / 1_000_000;
         if millisecond != self.entered.0 {
             self.entered = (millisecond, Instant::now());
             self.check_memory()?;
         } else if self.runs.is_multiple_of(1024) && self.entered.1.elapsed() > self.patience {
-            return Err(Fault::Spins { seconds: self.patience.as_secs_f64() });
+            let busy = format!(
+                "{} s of real time in a millisecond of its own",
+                self.patience.as_secs_f64()
+            );
+            return Err(Fault::Spins { busy, last: self.keeper.last() });
+        }
+        let longest = if self.has_started { LONGEST } else { LONGEST_AT_START };
+        if at.saturating_sub(self.got_on) > longest && !self.is_idle(self.now) {
+            let busy =
+                format!("{} ms of its own time without a pause or a packet", longest / 1_000_000);
+            return Err(Fault::Spins { busy, last: self.keeper.last() });
         }
         Ok(())
     }
@@ -416,9 +441,10 @@ impl Guest {
             }
         }
         let (kinds, mut fds): (Vec<Said>, Vec<PollFd<'_>>) = watched.into_iter().unzip();
-        match wait(&mut fds, self.patience, &self.keeper) {
-            Err(Fault::Silent { .. }) if !self.heard.is_empty() => return Err(half()),
-            waited => waited?,
+        if !is_ready(&mut fds, self.patience, &self.keeper)? {
+            let is_half = !self.heard.is_empty();
+            let seconds = self.patience.as_secs_f64();
+            return Err(if is_half { half() } else { self.keeper.silent(seconds) });
         }
         let ready: Vec<Said> = kinds
             .into_iter()
@@ -461,7 +487,7 @@ impl Guest {
         const AT_ONCE: usize = 16 * ClockMessage::LEN;
         let mut bytes = [0; AT_ONCE];
         match recv(&self.clock, &mut bytes, RecvFlags::DONTWAIT) {
-            Ok((0, _)) if is_ready => return Err(Fault::Ended(self.keeper.console())),
+            Ok((0, _)) if is_ready => return Err(self.keeper.ended()),
             Ok((some, _)) => self.heard.extend(&bytes[..some]),
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(why) => return Err(gone(why.into(), &self.keeper)),
@@ -617,6 +643,7 @@ impl Guest {
             if frame.len() < CARD_HEADER + 14 {
                 return Err(Fault::Nonsense(format!("a frame of {} bytes", frame.len())));
             }
+            self.got_on = self.now;
             match segments::cut(&frame, *offload)? {
                 Some(all) => self.sent.extend(all.into_iter().map(|one| (self.now, card, one))),
                 None => self.sent.push_back((self.now, card, frame)),
@@ -729,7 +756,11 @@ impl Card {
 struct Keeper {
     process: Child,
     /// When it is closed, the keeper ends the guest.
-    alive: Option<ChildStdin>,
+    alive: Option<UnixStream>,
+    /// Whose kernel it is.
+    name: String,
+    seed: u64,
+    kernel: PathBuf,
     console: Console,
 }
 
@@ -739,7 +770,8 @@ impl Keeper {
         let output = scratch::file().map_err(machine)?;
         let files = start.installed;
         // The kernel draws from its command line too, so that is the same for every guest.
-        let mut process =
+        let (own, its) = UnixStream::pair().map_err(machine)?;
+        let process =
             Command::new(files.program())
                 .arg(folder)
                 .arg(start.kernel)
@@ -771,13 +803,15 @@ impl Keeper {
                 .env("SOJOURN_SEED", start.seed.to_string())
                 .env("TMPDIR", folder)
                 .current_dir(files.folder())
-                .stdin(Stdio::piped())
+                .stdin(Stdio::from(OwnedFd::from(its)))
                 .stdout(output.try_clone().map_err(machine)?)
                 .stderr(output.try_clone().map_err(machine)?)
                 .spawn()
                 .map_err(machine)?;
-        let alive = process.stdin.take();
-        Ok(Self { process, alive, console: Console::new(output) })
+        let kernel = start.kernel.to_owned();
+        let (name, console) = (start.name.to_owned(), Console::new(output));
+        let seed = start.seed;
+        Ok(Self { process, alive: Some(own), name, seed, kernel, console })
     }
 
     /// Now it starts the kernel.
@@ -786,8 +820,62 @@ impl Keeper {
         told.map_err(|why| Fault::Machine("starting a guest", why))
     }
 
-    fn console(&self) -> String {
-        self.console.text()
+    fn ended(&self) -> Fault {
+        Fault::Ended(self.last())
+    }
+
+    fn silent(&self, seconds: f64) -> Fault {
+        Fault::Silent { seconds, last: self.last() }
+    }
+
+    fn last(&self) -> Last {
+        let console = self.console.text();
+        let state = match place_of_signal(&console) {
+            Some(address) => Symbols::of(&self.kernel).name(address).map(State::Faulted),
+            None => None,
+        };
+        Last { console, state: state.or_else(|| self.state()).unwrap_or_default() }
+    }
+
+    /// What the keeper says of its kernel's process.
+    fn state(&self) -> Option<State> {
+        const STACK: usize = 256;
+        const EXITED: u64 = 1;
+        const FUNCTIONS: usize = 6;
+        /// Where a guest is that asks for the time: not what it asks for.
+        const OF_TIME: [&str; 5] =
+            ["time_travel_", "os_read_file", "os_write_file", "os_poll", "__ndelay"];
+        const PATIENCE: Duration = Duration::from_secs(1);
+        let mut keeper = self.alive.as_ref()?;
+        let mut told = [0; 8 * (4 + STACK)];
+        keeper.set_read_timeout(Some(PATIENCE)).ok()?;
+        keeper.write_all(b"w").ok()?;
+        keeper.read_exact(&mut told).ok()?;
+        let (words, _) = told.as_chunks::<8>();
+        let mut words = words.iter().map(|word| u64::from_ne_bytes(*word));
+        let [has_ended, how, number, instruction] = [(); 4].map(|()| words.next().unwrap_or(0));
+        if has_ended != 0 {
+            return Some(if how == EXITED { State::Exited(number) } else { State::Killed(number) });
+        }
+        let symbols = Symbols::of(&self.kernel);
+        let mut functions: Vec<String> = Vec::new();
+        // Words of the stack may be addresses to return to.
+        let words = [(instruction, true)].into_iter().chain(words.map(|word| (word, false)));
+        for (word, is_instruction) in words {
+            let Some(name) = symbols.name(word) else { continue };
+            // The beginning of a function is not where a call returns to.
+            let is_begin = name.ends_with("+0x0") && !is_instruction;
+            let is_of_time = OF_TIME.iter().any(|own| name.starts_with(own));
+            if functions.len() < FUNCTIONS
+                && !is_begin
+                && !is_of_time
+                && !splat::is_of_printing(&name)
+                && !functions.contains(&name)
+            {
+                functions.push(name);
+            }
+        }
+        Some(State::At(functions))
     }
 }
 
@@ -801,7 +889,20 @@ impl Drop for Keeper {
                 let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
             }
         }
+        console::close(&self.console.text(), &self.name, self.seed);
     }
+}
+
+/// Where a kernel was that met an instruction it can't execute, a division by zero or an address that is none: said by what stands
+/// before its C library, or by itself.
+fn place_of_signal(console: &str) -> Option<u64> {
+    let said = |begin: &str| {
+        let (_, rest) = console.rsplit_once(begin)?;
+        let digits =
+            rest.trim_start_matches("0x").split(|c: char| !c.is_ascii_hexdigit()).next()?;
+        u64::from_str_radix(digits, 16).ok()
+    };
+    said("sojourn: signal at ").or_else(|| said(", ip "))
 }
 
 fn accept(
@@ -812,16 +913,17 @@ fn accept(
     let until = Instant::now() + patience;
     loop {
         let mut fds = [PollFd::new(listener, PollFlags::IN)];
-        match wait(&mut fds, Duration::from_millis(200), keeper) {
-            Ok(()) => {
-                let accepted = listener.accept().map(|(socket, _)| socket);
-                let socket = accepted.map_err(|why| Fault::Machine("accepting a guest", why))?;
-                limit(&socket, patience)?;
-                return Ok(socket);
-            }
-            Err(Fault::Silent { .. }) if Instant::now() < until && !keeper.is_alone() => {}
-            Err(Fault::Silent { .. }) => return Err(Fault::Ended(keeper.console())),
-            Err(fault) => return Err(fault),
+        if is_ready(&mut fds, Duration::from_millis(200), keeper)? {
+            let accepted = listener.accept().map(|(socket, _)| socket);
+            let socket = accepted.map_err(|why| Fault::Machine("accepting a guest", why))?;
+            limit(&socket, patience)?;
+            return Ok(socket);
+        }
+        if keeper.is_alone() {
+            return Err(keeper.ended());
+        }
+        if Instant::now() >= until {
+            return Err(keeper.silent(patience.as_secs_f64()));
         }
     }
 }
@@ -843,19 +945,28 @@ fn limit(socket: &UnixStream, patience: Duration) -> Result<(), Fault> {
 }
 
 fn wait(fds: &mut [PollFd<'_>], patience: Duration, keeper: &Keeper) -> Result<(), Fault> {
-    let limit = Timespec::try_from(patience).expect("patience is short");
+    match is_ready(fds, patience, keeper)? {
+        true => Ok(()),
+        false => Err(keeper.silent(patience.as_secs_f64())),
+    }
+}
+
+/// Whether one of them has something to say before patience ends.
+fn is_ready(fds: &mut [PollFd<'_>], patience: Duration, keeper: &Keeper) -> Result<bool, Fault> {
+    const SLICE: Duration = Duration::from_millis(250);
+    let until = Instant::now() + patience;
+    let mut slice = patience.min(SLICE);
     loop {
+        let limit = Timespec::try_from(slice).expect("it is short");
         match poll(fds, Some(&limit)) {
-            Ok(0) => {
-                return Err(Fault::Silent {
-                    seconds: patience.as_secs_f64(),
-                    console: keeper.console(),
-                });
-            }
-            Ok(_) => return Ok(()),
+            Ok(0) if Instant::now() >= until => return Ok(false),
+            // It may print for ever meanwhile.
+            Ok(0) => keeper.console.forget(),
+            Ok(_) => return Ok(true),
             Err(rustix::io::Errno::INTR) => {}
             Err(why) => return Err(Fault::Machine("waiting for a guest", why.into())),
         }
+        slice = until.saturating_duration_since(Instant::now()).min(SLICE);
     }
 }
 
@@ -875,7 +986,7 @@ fn half() -> Fault {
 fn gone(why: io::Error, keeper: &Keeper) -> Fault {
     match why.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => half(),
-        _ => Fault::Ended(keeper.console()),
+        _ => keeper.ended(),
     }
 }
 
@@ -896,7 +1007,7 @@ fn read_with_files(
         }
     }
     match got.bytes {
-        0 => Err(Fault::Ended(keeper.console())),
+        0 => Err(keeper.ended()),
         some => read(socket, &mut to[some..], keeper).map(|()| files),
     }
 }

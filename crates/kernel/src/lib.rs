@@ -21,12 +21,15 @@ mod scratch;
 mod seat;
 mod segments;
 mod settings;
+mod splat;
+mod symbols;
 mod tcp_info;
 mod used;
 pub mod validate;
 
 pub use app::Kernel;
 pub use builder::{Build, missing_tools};
+pub use console::keep_consoles;
 pub use engine::Kernels;
 pub use fault::Fault;
 pub use install::{cache, kernel, release, usual_kernel};

@@ -25,6 +25,12 @@ impl Memory {
         Self((Self::USUAL.0 + megabytes).next_multiple_of(STEP).min(MOST))
     }
 
+    /// What must be free where it is kept: what every kernel uses, a share of it for the pages' descriptions, and half of the buffers.
+    pub(crate) fn room(self) -> u64 {
+        const KERNEL: u64 = 24;
+        (KERNEL + (self.0 - Self::USUAL.0) / 2) << 20
+    }
+
     pub(crate) fn argument(self) -> String {
         format!("mem={}M", self.0)
     }

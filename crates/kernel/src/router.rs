@@ -12,6 +12,7 @@ use sojourn_core::param::{Maybe, time};
 use sojourn_core::{DropReason, Ecn, Queued, Rate, Span, SpecError, Stream, Time};
 use sojourn_qdisc::{Backlog, Dequeue, Discipline, Enqueue, Qdisc, Sink, Ticket};
 
+use crate::ends;
 use crate::fault::Fault;
 use crate::frame::{self, Forwarded};
 use crate::guest::{Guest, Start};
@@ -67,6 +68,7 @@ impl Router {
         }
         let (tc, ip) = (program("tc")?, program("ip")?);
         let mut guest = Guest::start(&Start {
+            name: &format!("the queue {}", self.qdisc),
             kernel: &install::kernel(self.kernel.as_deref())?,
             installed: &Installed::new()?,
             seed,
@@ -75,6 +77,7 @@ impl Router {
             memory: self.memory(),
             patience: Duration::from_nanos(self.patience.as_nanos()),
         })?;
+        ends::tell_all(&mut guest, IN)?;
         let (error, _) = orders::ask(&mut guest, IN, b"S/proc/sys/net/ipv4/ip_forward\x001")?;
         if error != 0 {
             return Err(Fault::Refused(format!(

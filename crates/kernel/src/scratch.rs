@@ -23,16 +23,20 @@ pub(crate) struct Folder {
 impl Folder {
     /// Its name, before it is there: whoever removes it after this process is to be told first. It is in shared memory if there is
     /// any, because a guest keeps its memory in a file in it.
-    pub(crate) fn named() -> Self {
+    /// It is where `room` bytes are free.
+    pub(crate) fn named(room: u64) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let memory = Path::new("/dev/shm");
-        let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-        sweep(&parent);
+        let parents = parents();
+        parents.iter().for_each(|parent| sweep(parent));
+        let parent = parents.iter().find(|parent| free(parent) >= room).ok_or_else(|| {
+            let full = format!("{} MB are needed, and {}", room >> 20, places());
+            io::Error::new(io::ErrorKind::StorageFull, full)
+        })?;
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let path = parent.join(format!("sojourn-{}-{number}", std::process::id()));
             if !path.exists() {
-                return Self { path, lock: None };
+                return Ok(Self { path, lock: None });
             }
         }
     }
@@ -56,6 +60,23 @@ impl Folder {
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Where guests may keep their memory, the best first.
+fn parents() -> Vec<PathBuf> {
+    let memory = PathBuf::from("/dev/shm");
+    let usual = std::env::temp_dir();
+    if memory.is_dir() && memory != usual { vec![memory, usual] } else { vec![usual] }
+}
+
+/// `/dev/shm has 3 MB, /tmp has 20 MB`.
+pub(crate) fn places() -> String {
+    let place = |parent: &PathBuf| format!("{} has {} MB", parent.display(), free(parent) >> 20);
+    parents().iter().map(place).collect::<Vec<_>>().join(", ")
+}
+
+fn free(folder: &Path) -> u64 {
+    rustix::fs::statvfs(folder).map_or(0, |state| state.f_bavail.saturating_mul(state.f_frsize))
 }
 
 /// Removes folders of processes that were killed with all that would have cleaned up after them.

@@ -242,7 +242,7 @@ fn what_is_wrong_with_a_kernel_is_named() {
     let fails = |kernel: Kernel| run(&[kernel], RATE, 1, 1).err().expect("it can't run");
     assert!(fails(long("/nowhere/linux")).contains("there is no guest kernel /nowhere/linux"));
     let problem = fails(long("/bin/true"));
-    assert!(problem.contains("no banner of Linux: /bin/true is no kernel"), "{problem}");
+    assert!(problem.contains("no release of Linux: /bin/true is no kernel"), "{problem}");
     let problem = fails(long("/etc/passwd"));
     assert!(problem.contains("/etc/passwd is no executable for 64-bit x86"), "{problem}");
     if has_kernel("what_is_wrong_with_a_kernel_is_named") {

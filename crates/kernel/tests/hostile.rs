@@ -28,8 +28,12 @@ mod linux {
     pub(crate) fn main() {
         let first = std::env::args().nth(1).unwrap_or_default();
         if first.starts_with("mem=") {
-            if std::env::args().next().is_some_and(|name| name.ends_with("talker")) {
-                return talk().unwrap_or(());
+            let own = std::env::args().next().unwrap_or_default();
+            match own.rsplit('/').next() {
+                Some("talker") => return talk().unwrap_or(()),
+                Some("walker") => return walk().unwrap_or(()),
+                Some("dier") => return print_and_die(),
+                _ => {}
             }
             let seed = std::env::var("SOJOURN_SEED").ok().and_then(|seed| seed.parse().ok());
             return hostile(seed.unwrap_or(1)).unwrap_or(());
@@ -39,11 +43,14 @@ mod linux {
             let _ = run(Kernel { kernel: Some(kernel), ..Kernel::default() }, 10_000, 1);
             return;
         }
-        if first == "--list" {
+        // It knows no release.
+        if first == "--list" || first == "--version" {
             return;
         }
         nonsense_is_named();
         a_guest_that_never_waits_is_named();
+        a_guest_that_gets_nowhere_is_named();
+        a_guest_that_was_killed_is_named();
         nothing_is_left_after_kills();
     }
 
@@ -92,17 +99,65 @@ mod linux {
     }
 
     fn a_guest_that_never_waits_is_named() {
-        let own = std::env::current_exe().expect("a test has a path");
-        let folder = std::env::temp_dir().join(format!("sojourn-talks-{}", std::process::id()));
-        fs::create_dir_all(&folder).expect("a folder for a test");
-        // It knows itself by its name.
-        let talker = folder.join("talker");
-        std::os::unix::fs::symlink(own, &talker).expect("a link can be made");
-        let kernel = Kernel { kernel: Some(talker.display().to_string()), ..Kernel::default() };
-        let problem = run(kernel, 1, 1).expect_err("it is no kernel");
-        fs::remove_dir_all(&folder).expect("nobody uses it");
+        let problem = run_as("talker", Span::from_secs(20));
         assert!(problem.contains("more than 100000 messages at one moment"), "{problem}");
         eprintln!("a_guest_that_never_waits_is_named ... ok");
+    }
+
+    fn a_guest_that_gets_nowhere_is_named() {
+        let problem = run_as("walker", Span::from_secs(20));
+        assert!(problem.contains("busy for 1000 ms of its own time"), "{problem}");
+        eprintln!("a_guest_that_gets_nowhere_is_named ... ok");
+    }
+
+    fn a_guest_that_was_killed_is_named() {
+        let problem = run_as("dier", Span::from_secs(20));
+        assert!(problem.contains("was killed by signal 9 (SIGKILL"), "{problem}");
+        assert!(problem.contains("last words"), "{problem}");
+        eprintln!("a_guest_that_was_killed_is_named ... ok");
+    }
+
+    /// What goes wrong with the guest that knows itself by this name.
+    fn run_as(name: &str, patience: Span) -> String {
+        let own = std::env::current_exe().expect("a test has a path");
+        let folder = std::env::temp_dir().join(format!("sojourn-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder for a test");
+        let link = folder.join(name);
+        std::os::unix::fs::symlink(own, &link).expect("a link can be made");
+        let kernel = Some(link.display().to_string());
+        let problem = run(Kernel { kernel, patience, ..Kernel::default() }, 1, 1);
+        fs::remove_dir_all(&folder).expect("nobody uses it");
+        problem.expect_err("it is no kernel")
+    }
+
+    /// Its clock moves on with each answer, and it never has a pause: a loop that waits for what does not come.
+    fn walk() -> std::io::Result<()> {
+        const ACK: u32 = 0;
+        let mut clock = UnixStream::connect("/proc/self/fd/9/clock")?;
+        let mut answer = [0; 16];
+        let mut now = 0;
+        clock.write_all(&message(1, 1, 0))?;
+        clock.read_exact(&mut answer)?;
+        loop {
+            for (kind, time) in [(2, now + 1), (3, 0)] {
+                clock.write_all(&message(kind, 1, time))?;
+                clock.read_exact(&mut answer)?;
+            }
+            // How long it need not ask, and that it may run.
+            for _ in 0..2 {
+                clock.read_exact(&mut answer)?;
+                let time = answer[8..].try_into().expect("eight bytes");
+                now = now.max(u64::from_ne_bytes(time));
+                answer[..4].copy_from_slice(&ACK.to_ne_bytes());
+                clock.write_all(&answer)?;
+            }
+        }
+    }
+
+    /// It prints, and is killed.
+    fn print_and_die() {
+        println!("its last words");
+        end(std::process::id());
     }
 
     /// It says for ever when it wants to run, and never that it waits.

@@ -43,6 +43,10 @@ pub(super) fn run(args: &RunArgs, registry: &Registry, output: Output) -> Result
     #[cfg(target_os = "linux")]
     {
         options.kernels = sojourn_kernel::used(&study);
+        if let Some(consoles) = &args.consoles {
+            sojourn_kernel::keep_consoles(consoles)
+                .map_err(|error| Failure::writing(consoles, &error))?;
+        }
     }
     output.log(&format_args!("{}: {} into {}", plan.title, amount(&plan), folder.display()));
     let bar = Bar::new(output);

@@ -7,6 +7,7 @@
 mod end_state;
 mod fluid;
 mod sim;
+mod trouble;
 
 use std::any::Any;
 use std::fmt;
@@ -22,6 +23,8 @@ use sojourn_sim::Violation;
 pub use end_state::end_states;
 pub use fluid::Fluid;
 pub use sim::Sim;
+pub(crate) use trouble::begin;
+pub use trouble::{note, present_run};
 
 /// An engine by its parameters: what a crate of its own implements to register one with [`add`].
 pub trait Engine: Params + Send + Sync + 'static {
@@ -141,12 +144,15 @@ pub(crate) fn run(
     pieces: Option<&mut dyn FnMut(Series)>,
 ) -> Result<Measured, String> {
     let world = &scenario.scenario;
-    match (&scenario.engine, pieces) {
+    trouble::take();
+    let mut measured = match (&scenario.engine, pieces) {
         (None, None) => Engine::run(&Sim::default(), world, address),
         (None, Some(pieces)) => Engine::run_in_pieces(&Sim::default(), world, address, pieces),
         (Some(engine), None) => chosen(&**engine)?.0.run(world, address),
         (Some(engine), Some(pieces)) => chosen(&**engine)?.0.run_in_pieces(world, address, pieces),
-    }
+    }?;
+    measured.troubles.extend(trouble::take());
+    Ok(measured)
 }
 
 /// Whether the runs of `scenario` need the machine for themselves.

@@ -101,6 +101,7 @@ fn execute(
     keep: Option<&dyn Fn(&Piece)>,
 ) -> Result<Computed, String> {
     let mut pieces = 0;
+    engine::begin(named.run);
     let Measured { metrics, end_states, is_stopped, troubles } = match keep {
         None => engine::run(scenario, address, None)?,
         Some(keep) => {
