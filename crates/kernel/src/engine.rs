@@ -8,7 +8,7 @@ use sojourn_host::apps::BulkConfig;
 use sojourn_host::tcp::{self, EcnOffer};
 use sojourn_metrics::Collector;
 use sojourn_scenario::{App, Checked, ExternalApp, Scenario, Traffic, Until};
-use sojourn_study::engine::{Engine, Measured, told};
+use sojourn_study::engine::{Engine, Measured, end_states, told};
 use sojourn_study::runner::shape;
 
 use crate::app::Kernel;
@@ -47,12 +47,10 @@ impl Engine for Kernels {
         let mut collector = Collector::new(shape(scenario));
         let outcome = sojourn_sim::run(&world, address, &mut collector)
             .map_err(|violation| told(&world, &violation))?;
-        Ok(Measured {
-            metrics: collector.finish(outcome.end),
-            end_states: Vec::new(),
-            is_stopped: false,
-            troubles: Vec::new(),
-        })
+        let metrics = collector.finish(outcome.end);
+        let links = outcome.links.iter().zip(outcome.queue_details.iter().map(Vec::as_slice));
+        let end_states = end_states(&world, &metrics, &outcome.flows, links);
+        Ok(Measured { metrics, end_states, is_stopped: false, troubles: Vec::new() })
     }
 
     fn depends_on(&self) -> Option<String> {

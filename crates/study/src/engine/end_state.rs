@@ -10,6 +10,9 @@ use sojourn_scenario::{App, Scenario};
 /// The length of a line, as far as words allow.
 const LINE: usize = 96;
 
+/// The payload of a segment with timestamps on Ethernet: what a connection that is not simulated has.
+const ETHERNET_MSS: u32 = 1448;
+
 /// What `ss` and `tc` would print, for every flow, then for every queue: what [`Measured::end_states`]
 /// holds. `links` has the last sample of each link, and its queue's own counters.
 ///
@@ -22,6 +25,7 @@ pub fn end_states<'a>(
 ) -> Vec<String> {
     let flows = scenario.flows.iter().zip(flows).map(|(flow, sample)| match (&flow.app, sample) {
         (App::Tcp { transport, .. }, Some(sample)) => ss(sample, transport.mss),
+        (App::External(app), Some(sample)) if app.0.is_tcp() => ss(sample, ETHERNET_MSS),
         _ => String::new(),
     });
     let links = metrics.links.iter().zip(links);
