@@ -84,8 +84,12 @@ impl Router {
                 "the guest kernel doesn't forward (error {error})"
             )));
         }
+        // HTB forgets what it may send beyond its burst, so what its timer is late must fit in: the guest is a few microseconds ahead.
+        const LATE: u64 = 8;
+        let burst = (rate.as_bps() / 8 * LATE / 1_000_000).max(100);
         let rate = format!("{}bit", rate.as_bps());
-        let shared = format!("htb rate {rate} ceil {rate} burst 100 cburst 100 quantum 1514");
+        let shared =
+            format!("htb rate {rate} ceil {rate} burst {burst} cburst {burst} quantum 1514");
         for line in [
             format!("{ip} link set eth1 up"),
             format!("{ip} addr add 10.3.0.1/24 dev eth1"),
