@@ -97,7 +97,7 @@ pub(crate) enum Command {
     Completions { shell: clap_complete::Shell },
     /// Print the man page, or write one for each verb
     Man(ManArgs),
-    /// Build Linux kernels that can be the ends of flows
+    /// Build, list and remove Linux kernels that can be the ends of flows
     #[command(subcommand)]
     Kernel(KernelCommand),
     /// Say what this build and this machine can do
@@ -496,6 +496,16 @@ pub(crate) enum KernelCommand {
     /// Takes five minutes on two cores. Prints where the kernel is: `engine = "kernel"` uses the first one that was built, `engine =
     /// "kernel kernel=PATH"` any other. As root it installs the package linux-source if there is none.
     Build(KernelBuildArgs),
+    /// Name the kernels in the cache: release, digest, size
+    List {
+        #[arg(long, value_enum, default_value_t)]
+        format: Format,
+    },
+    /// Remove a kernel from the cache, and what lies there for its next build
+    Remove {
+        /// What `sojourn kernel list` calls it
+        name: String,
+    },
 }
 
 #[derive(Debug, Args)]

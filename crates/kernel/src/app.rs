@@ -63,11 +63,23 @@ impl Kernel {
             let problem = SpecError::new(format!("congestion control '{}'", self.cc));
             return Err(problem.allow(["a name of at most 15 letters"]).about("cc"));
         }
+        let sysctls = settings::sysctls(self.sysctl.as_deref().unwrap_or_default())?;
+        // Each connection has its own, whatever stands there.
+        const CONTROL: &str = "net.ipv4.tcp_congestion_control";
+        if sysctls.iter().any(|(path, _)| path.replace('/', ".") == CONTROL) {
+            let problem = SpecError::new(format!(
+                "sysctl {CONTROL} beside congestion control '{}', which the connection has",
+                self.cc
+            ));
+            return Err(problem
+                .allow(["cc of the application", "cca of the flow"])
+                .about("sysctl"));
+        }
         Ok(Settings {
             kernel: self.kernel.clone(),
             cc: self.cc.clone(),
             traffic,
-            sysctls: settings::sysctls(self.sysctl.as_deref().unwrap_or_default())?,
+            sysctls,
             send_buffer: self.send_buffer.map(|bytes| bytes as u32),
             receive_buffer: self.receive_buffer.map(|bytes| bytes as u32),
             offload: self.offload,

@@ -60,6 +60,7 @@ impl Build {
         let name = self.name()?;
         let folder = cache.join(format!("build-{name}"));
         make_folder(&folder)?;
+        let _lock = install::lock_build(&name)?;
         tell("configuring", None);
         self.configure(&source, &folder)?;
         compile(&source, &folder, &mut tell)?;
@@ -93,8 +94,7 @@ impl Build {
     fn configure(&self, source: &Path, folder: &Path) -> Result<(), Fault> {
         let fragment = folder.join("options");
         let lines: String = OPTIONS.lines().map(|option| format!("CONFIG_{option}=y\n")).collect();
-        fs::write(&fragment, lines)
-            .map_err(|why| Fault::Machine("writing the kernel's options", why))?;
+        fs::write(&fragment, lines).map_err(|why| install::unwritable(&fragment, &why))?;
         let mut command = make(source, folder);
         command.arg("allnoconfig").env("KCONFIG_ALLCONFIG", &fragment);
         let output = command.output().map_err(|why| Fault::Machine("starting make", why))?;
@@ -157,8 +157,8 @@ fn compile(
     let status = child.wait().map_err(machine)?;
     if !status.success() || !folder.join("linux").is_file() {
         let text = fs::read(&log).unwrap_or_default();
-        let problem =
-            format!("the kernel can't be built; {} ends with: {}", log.display(), end_of(&text));
+        let what = first_error(&text).unwrap_or_else(|| end_of(&text));
+        let problem = format!("the kernel can't be built: {what} (more in {})", log.display());
         return Err(Fault::Refused(problem));
     }
     Ok(())
@@ -185,6 +185,12 @@ fn unpacked(
         return Ok(folder);
     }
     tell(&format!("unpacking {name}"), None);
+    // Whoever unpacks it at this moment is waited for.
+    let alone = fs::File::open(cache).and_then(|cache| cache.lock().map(|()| cache));
+    let _alone = alone.map_err(|why| Fault::Machine("locking the cache", why))?;
+    if folder.join("Makefile").is_file() {
+        return Ok(folder);
+    }
     let new = cache.join(format!("{name}.new"));
     make_folder(&new)?;
     let status = Command::new("tar")
@@ -238,7 +244,18 @@ pub fn missing_tools() -> Vec<&'static str> {
 }
 
 fn make_folder(path: &Path) -> Result<(), Fault> {
-    fs::create_dir_all(path).map_err(|why| Fault::Machine("making a folder in the cache", why))
+    fs::create_dir_all(path).map_err(|why| install::unwritable(path, &why))
+}
+
+/// What the compiler, or else `make`, complains of first.
+fn first_error(text: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(text);
+    let with = |word: &str| text.lines().find(|line| line.contains(word));
+    let line = with(": error: ")
+        .or_else(|| with("undefined reference"))
+        .or_else(|| with("fatal error"))
+        .or_else(|| with("*** "))?;
+    Some(line.trim().to_owned())
 }
 
 fn end_of(text: &[u8]) -> String {
@@ -267,6 +284,13 @@ mod tests {
     fn a_folder_without_a_kernel_is_refused() {
         let build = Build { source: Some(std::env::temp_dir()), name: Some("none".to_owned()) };
         assert!(build.run(|_, _| {}).is_err());
+    }
+
+    #[test]
+    fn the_first_complaint_is_the_reason() {
+        let log = b"  CC net/a.o\nnet/a.c:3:1: error: expected ';'\nnet/a.c:9:1: error: other\nmake: *** [Makefile:2: net] Error 2\n";
+        assert_eq!(first_error(log).as_deref(), Some("net/a.c:3:1: error: expected ';'"));
+        assert_eq!(first_error(b"all is well"), None);
     }
 
     #[test]

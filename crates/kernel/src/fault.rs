@@ -106,7 +106,7 @@ impl Last {
         let is_of_memory = self.console.contains("Kernel mode signal 7")
             || matches!(self.state, State::Killed(BUS));
         if is_of_memory {
-            return format!("ended, as there was no room for its memory in {}", scratch::places());
+            return format!("ended, as there was no room for its memory: {}", scratch::places());
         }
         match (&self.state, reason) {
             (State::Faulted(function), Some(splat)) => {

@@ -33,7 +33,7 @@ impl Installed {
         static WRITING: Mutex<()> = Mutex::new(());
         let _alone = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
         if !folder.join("root/init").is_file() {
-            write(&folder).map_err(|why| Fault::Machine("writing a guest's root folder", why))?;
+            write(&folder).map_err(|why| unwritable(&folder, &why))?;
         }
         Ok(Self(folder))
     }
@@ -80,6 +80,89 @@ pub fn cache() -> Result<PathBuf, Fault> {
         std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let none = || Fault::Missing("there is no HOME for a cache of kernels".to_owned());
     Ok(cache.or_else(home).ok_or_else(none)?.join("sojourn/kernel"))
+}
+
+pub(crate) fn unwritable(path: &Path, why: &io::Error) -> Fault {
+    Fault::Missing(format!("{}: cannot be written: {why}", path.display()))
+}
+
+/// A kernel in the cache.
+#[derive(Clone, Debug)]
+pub struct Built {
+    pub name: String,
+    pub path: PathBuf,
+    /// What it says of its release; `None` if it says none.
+    pub release: Option<String>,
+    pub digest: String,
+    /// How large it is, and what lies in the cache for the next build of this name.
+    pub bytes: u64,
+    pub build_bytes: u64,
+}
+
+/// All kernels in the cache, by name.
+///
+/// # Errors
+/// There is no place for a cache.
+pub fn built() -> Result<Vec<Built>, Fault> {
+    let cache = cache()?;
+    let entries = fs::read_dir(&cache).into_iter().flatten().flatten();
+    let kernel = |path: PathBuf| {
+        let name = path.file_name()?.to_str()?.to_owned();
+        if !path.is_file() || name.ends_with(".new") || wrong_with(&path).is_some() {
+            return None;
+        }
+        let bytes = path.metadata().map_or(0, |metadata| metadata.len());
+        let digest = format!("{:016x}", digest(&fs::read(&path).ok()?));
+        let build_bytes = size(&cache.join(format!("build-{name}")));
+        Some(Built { release: release(&path).ok(), name, path, digest, bytes, build_bytes })
+    };
+    let mut all: Vec<Built> = entries.filter_map(|entry| kernel(entry.path())).collect();
+    all.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(all)
+}
+
+/// Removes the kernel of this name from the cache, and what lies there for its next build. Runs that use it go on.
+///
+/// # Errors
+/// There is none, it is being built, or it can't be removed.
+pub fn remove(name: &str) -> Result<(), Fault> {
+    let (all, folder) = (built()?, cache()?.join(format!("build-{name}")));
+    let Some(kernel) = all.iter().find(|kernel| kernel.name == name) else {
+        let names = all.iter().map(|kernel| kernel.name.as_str());
+        let problem = SpecError::new(format!("there is no kernel '{name}' in the cache"));
+        let problem = problem.near(name, names.clone()).allow(names);
+        return Err(Fault::Refused(problem.to_string()));
+    };
+    let _lock = folder.is_dir().then(|| lock_build(name)).transpose()?;
+    fs::remove_file(&kernel.path).map_err(|why| unwritable(&kernel.path, &why))?;
+    match fs::remove_dir_all(&folder) {
+        Err(why) if why.kind() != io::ErrorKind::NotFound => Err(unwritable(&folder, &why)),
+        _ => Ok(()),
+    }
+}
+
+/// As long as it is held, nobody else builds or removes the kernel of this name.
+pub(crate) fn lock_build(name: &str) -> Result<fs::File, Fault> {
+    let folder = cache()?.join(format!("build-{name}"));
+    let file = fs::File::open(&folder).map_err(|why| unwritable(&folder, &why))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => Err(Fault::Refused(format!(
+            "{} is in use: another process builds the kernel '{name}'",
+            folder.display()
+        ))),
+        Err(fs::TryLockError::Error(why)) => Err(Fault::Machine("locking a build", why)),
+    }
+}
+
+/// What a folder takes.
+fn size(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let of = |entry: fs::DirEntry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() => size(&entry.path()),
+        _ => entry.metadata().map_or(0, |metadata| metadata.len()),
+    };
+    entries.map(of).sum()
 }
 
 /// The kernel that is used where none is named: that of `SOJOURN_KERNEL`, or the one that was built.

@@ -32,7 +32,7 @@ pub use builder::{Build, missing_tools};
 pub use console::keep_consoles;
 pub use engine::Kernels;
 pub use fault::Fault;
-pub use install::{cache, kernel, release, usual_kernel};
+pub use install::{Built, built, cache, kernel, release, remove, usual_kernel};
 pub use memory::Memory;
 pub use router::Router;
 pub use used::used;

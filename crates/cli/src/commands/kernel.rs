@@ -3,13 +3,15 @@
 #[cfg(target_os = "linux")]
 use std::path::PathBuf;
 
-use crate::args::{KernelBuildArgs, KernelCommand, ValidateArgs};
+use crate::args::{Format, KernelBuildArgs, KernelCommand, ValidateArgs};
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
 
 pub(super) fn kernel(command: &KernelCommand, output: Output) -> Result<(), Failure> {
     match command {
         KernelCommand::Build(args) => build(args, output),
+        KernelCommand::List { format } => list(*format, output),
+        KernelCommand::Remove { name } => remove(name),
     }
 }
 
@@ -30,6 +32,58 @@ fn build(args: &KernelBuildArgs, output: Output) -> Result<(), Failure> {
     output.data(&format!("{}\n", built.display()))
 }
 
+#[cfg(target_os = "linux")]
+fn list(format: Format, output: Output) -> Result<(), Failure> {
+    use serde_json::json;
+
+    use crate::table::{Grid, Records, print};
+
+    let all = sojourn_kernel::built().map_err(|fault| Failure::Machine(fault.to_string()))?;
+    let mut grid = Grid::new(["name", "release", "digest", ">MB", ">MB of its build", "path"]);
+    let mut records = Records::new(["name", "release", "digest", "bytes", "build_bytes", "path"]);
+    for kernel in &all {
+        let release = kernel.release.as_deref();
+        let megabytes = |bytes: u64| format!("{:.1}", bytes as f64 / 1e6);
+        grid.row([
+            &kernel.name,
+            release.unwrap_or("-"),
+            &kernel.digest,
+            &megabytes(kernel.bytes),
+            &megabytes(kernel.build_bytes),
+            &kernel.path.display().to_string(),
+        ]);
+        records.row([
+            json!(kernel.name),
+            json!(release),
+            json!(kernel.digest),
+            json!(kernel.bytes),
+            json!(kernel.build_bytes),
+            json!(kernel.path),
+        ]);
+    }
+    print(output, format, || grid.to_string(), || records)
+}
+
+#[cfg(target_os = "linux")]
+fn remove(name: &str) -> Result<(), Failure> {
+    sojourn_kernel::remove(name).map_err(|fault| match fault {
+        sojourn_kernel::Fault::Refused(problem) if problem.starts_with("there is no kernel") => {
+            Failure::Input(problem)
+        }
+        other => Failure::Machine(other.to_string()),
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn list(_: Format, _: Output) -> Result<(), Failure> {
+    Err(Failure::Machine("kernels are built and run on Linux only".to_owned()))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn remove(_: &str) -> Result<(), Failure> {
+    Err(Failure::Machine("kernels are built and run on Linux only".to_owned()))
+}
+
 #[cfg(not(target_os = "linux"))]
 fn build(_: &KernelBuildArgs, _: Output) -> Result<(), Failure> {
     Err(Failure::Machine("kernels are built and run on Linux only".to_owned()))
@@ -47,7 +101,6 @@ pub(super) fn validate(
     use serde_json::json;
     use sojourn_kernel::validate::{self, Compared, Validation};
 
-    use crate::args::Format;
     use crate::table::{Grid, Records};
 
     /// Comparisons for one world that is made simpler.

@@ -21,8 +21,11 @@ pub(super) fn study_of(registry: &Registry, results: &Results) -> Result<Study, 
     let study = Study::parse_with(registry, &name, &results.study, folder, &overrides)?;
     match study.plan().digest == results.plan.digest {
         true => Ok(study),
+        false if results.plan.differs_in_digests(&study.plan()) => Err(Failure::Input(format!(
+            "{name}: no longer stands for the runs in its folder: a kernel that it names has been built anew since"
+        ))),
         false => Err(Failure::Input(format!(
-            "{name}: no longer stands for the runs in its folder: the models, or a trace that it \
+            "{name}: no longer stands for the runs in its folder: the models, or a trace or kernel that it \
              names, have changed since"
         ))),
     }

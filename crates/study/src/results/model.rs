@@ -62,6 +62,31 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether all that engines, applications and queues of the two say is the same, but for the digest of a file that they name, such as
+    /// a kernel that was built anew.
+    pub fn differs_in_digests(&self, other: &Self) -> bool {
+        let texts = |plan: &Self| -> Vec<String> {
+            let scenarios = plan.scenarios.iter();
+            let of = |scenario: &PlannedScenario| {
+                let flows = scenario.flows.iter().map(|flow| flow.app.to_string());
+                let queues = scenario.queues.iter().map(|queue| queue.queue.to_string());
+                let engine = scenario.engine.iter().map(|engine| engine.to_string());
+                engine.chain(flows).chain(queues).collect::<Vec<_>>()
+            };
+            scenarios.flat_map(of).collect()
+        };
+        let without = |texts: &[String]| -> Vec<String> {
+            let is_digest = |word: &&str| word.len() == 16 && u64::from_str_radix(word, 16).is_ok();
+            let cut = |text: &String| {
+                let words = text.split([' ', '=']).filter(|word| !is_digest(word));
+                words.collect::<Vec<_>>().join(" ")
+            };
+            texts.iter().map(cut).collect()
+        };
+        let (own, others) = (texts(self), texts(other));
+        own != others && without(&own) == without(&others)
+    }
+
     /// Whether each factor named in `filter` has one of the values wanted.
     pub fn is_selected(&self, scenario: &PlannedScenario, filter: &[Where]) -> bool {
         filter.iter().all(|wanted| {

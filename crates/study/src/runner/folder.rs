@@ -40,6 +40,9 @@ pub(super) fn make_folder(
     let path: &Path = folder.as_ref();
     let error = |source| RunError::Io { path: path.to_owned(), source };
     match folder.plan() {
+        Ok(old) if old.differs_in_digests(plan) => {
+            return Err(RunError::OtherKernel { folder: path.to_owned() });
+        }
         Ok(old) if old.digest != plan.digest => {
             return Err(RunError::OtherStudy { folder: path.to_owned() });
         }

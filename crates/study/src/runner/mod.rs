@@ -122,10 +122,14 @@ pub enum RunError {
     #[error("{path}: {source}")]
     Io { path: PathBuf, source: io::Error },
     #[error(
-        "{folder} holds results of another study, or of this one with other settings; \
+        "{folder} holds results of another study, or of this one with other settings or another build of a kernel; \
          choose another folder"
     )]
     OtherStudy { folder: PathBuf },
+    #[error(
+        "{folder} holds results of this study with another build of a kernel that it names; choose another folder"
+    )]
+    OtherKernel { folder: PathBuf },
     #[error("{path} is in use: another process runs this study into the same folder")]
     Busy { path: PathBuf },
     #[error("{path}: {done} runs are finished and kept, then: {source}")]
@@ -188,6 +192,7 @@ impl RunError {
             Self::Io { source, .. } => is_of_machine(source),
             Self::Study(_)
             | Self::OtherStudy { .. }
+            | Self::OtherKernel { .. }
             | Self::OtherShard { .. }
             | Self::NoFolders
             | Self::JoinedIntoItself { .. }
