@@ -144,7 +144,6 @@ impl<'a> Traffic<'a> {
         address: StreamAddress,
     ) -> Result<Self, String> {
         let end = Time::ZERO + scenario.duration;
-        let may_wait = scenario.flows.len() <= MOST_WRITERS;
         let mut sending = Vec::new();
         let mut receiving = Vec::new();
         for ((flow, id), settings) in scenario.flows.iter().zip((0..).map(FlowId)).zip(settings) {
@@ -163,8 +162,11 @@ impl<'a> Traffic<'a> {
             let [server, client] = [flow.src, flow.dst].map(|host| hosts[host.index()]);
             server.map_or(Ok(()), sys::enter_network).map_err(failed)?;
             let here = Here { server: server.is_some(), client: client.is_some() };
-            let settings = settings.clone();
-            let working = Working::new(flow, id, settings, sender, address, end, here, may_wait);
+            let settings = settings.clone().map(|own| TcpSettings {
+                blocking: own.blocking && scenario.flows.len() <= MOST_WRITERS,
+                ..own
+            });
+            let working = Working::new(flow, id, settings, sender, address, end, here);
             sending.push(working.map_err(failed)?);
         }
         let offers = |flow: &Flow| flow.offer(scenario.duration) == Offer::Transfers;

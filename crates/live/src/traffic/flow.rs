@@ -33,16 +33,7 @@ pub(super) struct Working {
 }
 
 enum Does {
-    /// One connection.
-    Tcp {
-        settings: TcpSettings,
-        start: Time,
-        stop: Time,
-        source: Source,
-        connection: Option<Connection>,
-        /// Its calls wait for room.
-        waits: bool,
-    },
+    Lone(Box<Lone>),
     Arrivals(Box<Coming>),
     /// Those ends that are here, and the host of the client, which connects, or of the server if that is here alone.
     Talking(Box<dyn Talking + Send>, HostId),
@@ -62,6 +53,15 @@ enum Does {
     Own(Box<OwnEnd>),
     /// Programs do it, or another machine.
     Nothing,
+}
+
+/// One connection.
+struct Lone {
+    settings: TcpSettings,
+    start: Time,
+    stop: Time,
+    source: Source,
+    connection: Option<Connection>,
 }
 
 /// Transfers that come at random.
@@ -101,7 +101,6 @@ impl Working {
         address: StreamAddress,
         end: Time,
         here: Here,
-        may_wait: bool,
     ) -> io::Result<Self> {
         let (start, stop) = own_end::lasts(flow, address);
         let until = stop.min(end);
@@ -148,8 +147,7 @@ impl Working {
                         return Ok(Self { id, src: flow.src, dst, does });
                     }
                 };
-                let waits = may_wait && settings.blocking;
-                Does::Tcp { settings, start, stop, source, connection: None, waits }
+                Does::Lone(Box::new(Lone { settings, start, stop, source, connection: None }))
             }
             (App::Udp(config), _) => {
                 let sender = socket::datagrams(flow.dscp, dst)?;
@@ -176,11 +174,11 @@ impl Working {
     /// When it does something without being asked.
     pub(super) fn next_wake(&self) -> Time {
         match &self.does {
-            Does::Tcp { start, connection: None, .. } => *start,
-            Does::Tcp { connection: Some(connection), stop, .. } if !connection.has_ended => {
-                connection.source.next_wake().min(*stop)
-            }
-            Does::Tcp { .. } => Time::NEVER,
+            Does::Lone(lone) => match &lone.connection {
+                None => lone.start,
+                Some(own) if own.has_ended => Time::NEVER,
+                Some(own) => own.source.next_wake().min(lone.stop),
+            },
             Does::Arrivals(coming) => coming.next_arrival(),
             Does::Udp { pace, .. } => pace.next_send(),
             Does::Ping { next, stop, .. } if next < stop => *next,
@@ -193,7 +191,9 @@ impl Working {
     /// The host in which the thread must be for [`Working::act`], because that may make sockets.
     pub(super) fn opens_at(&self, now: Time) -> Option<HostId> {
         match &self.does {
-            Does::Tcp { start, connection: None, .. } => (now >= *start).then_some(self.src),
+            Does::Lone(lone) if lone.connection.is_none() => {
+                (now >= lone.start).then_some(self.src)
+            }
             Does::Arrivals(coming) => (now >= coming.next_arrival()).then_some(self.src),
             Does::Talking(_, host) => Some(*host),
             _ => None,
@@ -208,10 +208,11 @@ impl Working {
         tell: &mut impl FnMut(What),
     ) -> io::Result<()> {
         match &mut self.does {
-            Does::Tcp { settings, start, source, connection, waits, .. } => match connection {
-                None if now >= *start => {
-                    let socket = socket::open(settings, self.dst)?;
-                    *connection = Some(Connection::new(socket, source.clone(), *waits));
+            Does::Lone(lone) => match &mut lone.connection {
+                None if now >= lone.start => {
+                    let socket = socket::open(&lone.settings, self.dst)?;
+                    let waits = lone.settings.blocking;
+                    lone.connection = Some(Connection::new(socket, lone.source.clone(), waits));
                 }
                 None => {}
                 Some(connection) => connection.act(now)?,
@@ -247,7 +248,7 @@ impl Working {
         watch: &mut impl FnMut(&'a OwnedFd, PollFlags),
     ) {
         let connections = match &self.does {
-            Does::Tcp { connection, .. } => connection.as_slice(),
+            Does::Lone(lone) => lone.connection.as_slice(),
             Does::Arrivals(coming) => &coming.open[..],
             Does::Udp { .. } | Does::Ping { .. } | Does::Nothing => &[],
             Does::Own(own) => {
@@ -275,9 +276,7 @@ impl Working {
     /// Whether all its transfers have ended, and no other is to come; `None` if it has none, or not here.
     pub(super) fn is_done(&self) -> Option<bool> {
         match &self.does {
-            Does::Tcp { connection, .. } => {
-                Some(connection.as_ref().is_some_and(|own| own.is_closed))
-            }
+            Does::Lone(lone) => Some(lone.connection.as_ref().is_some_and(|own| own.is_closed)),
             Does::Arrivals(coming) => {
                 Some(coming.next_arrival().is_never() && coming.open.is_empty())
             }
@@ -289,8 +288,8 @@ impl Working {
     /// What `ss` shows; `None` if it is not TCP, or not yet.
     pub(super) fn sample(&self, now: Time) -> Option<FlowSample> {
         match &self.does {
-            Does::Tcp { connection, settings, .. } => {
-                socket::sample(&connection.as_ref()?.socket, &settings.cca).ok()
+            Does::Lone(lone) => {
+                socket::sample(&lone.connection.as_ref()?.socket, &lone.settings.cca).ok()
             }
             Does::Arrivals(coming) => Some(coming.sample()),
             Does::Talking(ends, _) => ends.sample(now),
