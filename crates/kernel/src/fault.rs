@@ -2,7 +2,6 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::install;
 use crate::memory::Memory;
 use crate::{scratch, splat};
 
@@ -64,10 +63,10 @@ impl std::error::Error for Fault {}
 
 impl Fault {
     /// The same of a guest that has not begun: one that does not know its release is no kernel.
-    pub(crate) fn of_start(self, kernel: &Path) -> Self {
+    pub(crate) fn of_start(self, kernel: &Path, knows_release: impl Fn(&Path) -> bool) -> Self {
         match self {
             Self::Ended(Last { console, state: State::Unknown | State::Exited(_) })
-                if !console.contains("Linux version") && install::release(kernel).is_err() =>
+                if !console.contains("Linux version") && !knows_release(kernel) =>
             {
                 Self::Foreign { kernel: kernel.to_owned(), console }
             }

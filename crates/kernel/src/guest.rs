@@ -28,7 +28,7 @@ use crate::card_messages::{self, CardMessage, Header};
 use crate::clock_messages::{ClockMessage, Says};
 use crate::console::{self, Console};
 use crate::fault::{Fault, Last, State};
-use crate::install::Installed;
+use crate::install::{self, Installed};
 use crate::memory::Memory;
 use crate::rings::{self, CARD_HEADER, Ring};
 use crate::scratch::{self, Folder};
@@ -165,8 +165,9 @@ impl Guest {
         };
         let cards = start.cards.iter().enumerate().map(card).collect::<Result<_, Fault>>()?;
         keeper.go()?;
-        let clock = accept(&listener, &keeper, start.patience)
-            .map_err(|fault| fault.of_start(start.kernel))?;
+        let knows_release = |kernel: &Path| install::release(kernel).is_ok();
+        let of_start = |fault: Fault| fault.of_start(start.kernel, knows_release);
+        let clock = accept(&listener, &keeper, start.patience).map_err(of_start)?;
         let mut guest = Self {
             keeper,
             clock,
@@ -190,7 +191,7 @@ impl Guest {
             runs: 0,
             got_on: 0,
         };
-        guest.boot().map_err(|fault| fault.of_start(start.kernel))?;
+        guest.boot().map_err(of_start)?;
         Ok(guest)
     }
 

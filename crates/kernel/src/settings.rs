@@ -148,15 +148,22 @@ mod tests {
 
     #[test]
     fn a_guest_has_room_for_its_buffer() {
-        let kernel = crate::Kernel {
-            sysctl: Some("net.ipv4.tcp_rmem:4096+131072+268435456".to_owned()),
-            ..crate::Kernel::default()
+        let settings = |sysctl: &str, send_buffer: Option<u32>| Settings {
+            kernel: None,
+            cc: "cubic".to_owned(),
+            traffic: Traffic::Bulk { bytes: None, rate: None },
+            sysctls: sysctls(sysctl).expect("it is right"),
+            send_buffer,
+            receive_buffer: None,
+            offload: false,
+            coalesce: Span::ZERO,
+            step: Span::from_millis(100),
+            patience: Duration::from_secs(20),
         };
-        let settings = kernel.settings().expect("it is right");
-        assert_eq!(settings.memory(SENDING), Memory::USUAL);
-        assert_eq!(settings.memory(SENDING + 1).to_string(), "512 MB");
-        let kernel = crate::Kernel { send_buffer: Some(1 << 30), ..crate::Kernel::default() };
-        let settings = kernel.settings().expect("it is right");
+        let large = settings("net.ipv4.tcp_rmem:4096+131072+268435456", None);
+        assert_eq!(large.memory(SENDING), Memory::USUAL);
+        assert_eq!(large.memory(SENDING + 1).to_string(), "512 MB");
+        let settings = settings("", Some(1 << 30));
         assert_eq!(settings.memory(SENDING).to_string(), "3200 MB");
         let tcp_mem = settings.sysctls(SENDING).filter(|(path, _)| path.ends_with("tcp_mem"));
         assert_eq!(tcp_mem.last().expect("it has one").1, "1048576 2097152 4194304");
