@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn what_is_told_twice_is_kept_once() {
-        ["one", "two", "one"].map(|trouble| note(trouble.to_owned()));
+        ["one", "two", "one"].iter().for_each(|trouble| note((*trouble).to_owned()));
         assert_eq!(take(), ["one", "two"]);
         assert_eq!(take(), [""; 0]);
     }
