@@ -240,7 +240,11 @@ fn a_run_whose_trace_has_changed_is_not_passed_off_as_the_same() {
     scratch.write("trace.csv", "11,1\n");
     let ended = scratch.sojourn(&words);
     assert_eq!(ended.code, Some(2));
-    assert!(ended.stderr.contains("the models, or a trace or kernel that it names"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("the models, or a trace or kernel that it names"),
+        "{}",
+        ended.stderr
+    );
 }
 
 /// Where each folder has one engine, runs of the two stand for each other.
