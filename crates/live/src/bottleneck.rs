@@ -8,8 +8,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::event::{PollFd, PollFlags};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_current_timer_slack};
 use sojourn_core::{
     ETHERNET_HEADER, Event, HostId, NoObserver, Observer, PortId, QueueSample, Queued, Span,
@@ -27,6 +26,7 @@ use crate::offload::{self, HEADER, LONGEST};
 use crate::strangers::Strangers;
 use crate::sys::{self, Priority};
 use crate::traffic::{Notice, What};
+use crate::waiting::Waiting;
 
 /// What came out of a run beside its events.
 #[derive(Debug)]
@@ -179,9 +179,10 @@ impl<'a> Bottleneck<'a> {
     ) -> Result<Passed, String> {
         // Both make it late if they can't be had, which the lateness shows.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
-        if fastest_mbps(self.scenario) < FASTEST_IN_FRONT[usize::from(self.offloads)] {
-            let _ = sys::set_priority(Priority::First);
-        }
+        let is_in_front = fastest_mbps(self.scenario)
+            < FASTEST_IN_FRONT[usize::from(self.offloads)]
+            && sys::set_priority(Priority::First).is_ok();
+        let mut waiting = Waiting::new(is_in_front);
         // What it reads comes from others, and its devices are open: it needs no rights any more.
         give_up_rights()?;
         let end = Time::ZERO + self.scenario.duration;
@@ -227,7 +228,7 @@ impl<'a> Bottleneck<'a> {
             notices.try_iter().for_each(|notice| note(notice, end, observer));
             let warm = if is_warm { Time::NEVER } else { warm };
             let wake = self.network.next_wake().min(next_step).min(warm).min(end);
-            wait(&mut fds, clock, wake)?;
+            waiting.wait(&mut fds, clock, wake)?;
         }
         ends.is_over.store(true, Ordering::Relaxed);
         let now = clock.now().min(end);
@@ -240,7 +241,7 @@ impl<'a> Bottleneck<'a> {
         let queues = last.into_iter().map(|(_, sample)| sample).zip(self.network.details());
         let queues = queues.collect();
         let end = now;
-        self.linger(clock, ends.lingers, &mut fds)?;
+        self.linger(clock, ends.lingers, &mut waiting, &mut fds)?;
         // The last samples come when the applications have noticed that it is over.
         notices.iter().for_each(|notice| note(notice, end, observer));
         self.check()?;
@@ -252,6 +253,7 @@ impl<'a> Bottleneck<'a> {
         &mut self,
         clock: &Clock,
         lingers: &AtomicBool,
+        waiting: &mut Waiting,
         fds: &mut [PollFd<'_>],
     ) -> Result<(), String> {
         let lateness = self.passed.lateness.clone();
@@ -259,7 +261,7 @@ impl<'a> Bottleneck<'a> {
         while lingers.load(Ordering::Relaxed) {
             self.take_in(clock, Time::NEVER, &mut NoObserver)?;
             self.put_out(clock, clock.now(), &mut NoObserver)?;
-            wait(fds, clock, self.network.next_wake())?;
+            waiting.wait(fds, clock, self.network.next_wake())?;
         }
         self.passed.lateness = lateness;
         (self.passed.strays, self.passed.refused) = counts;
@@ -436,20 +438,6 @@ fn give_up_rights() -> Result<(), String> {
     let none = CapabilitySet::empty();
     let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
     set_capabilities(None, sets).map_err(|error| format!("capabilities can't be given up: {error}"))
-}
-
-/// So that it notices soon that the run is over.
-const LONGEST_SLEEP: Span = Span::from_millis(10);
-
-/// Sleeps until a host has sent something, or until `wake`.
-fn wait(fds: &mut [PollFd<'_>], clock: &Clock, wake: Time) -> Result<(), String> {
-    let left = wake.since(clock.now()).min(LONGEST_SLEEP).as_nanos();
-    let timeout =
-        Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 };
-    match poll(fds, Some(&timeout)) {
-        Ok(_) | Err(Errno::INTR) => Ok(()),
-        Err(error) => Err(format!("poll: {error}")),
-    }
 }
 
 /// Transfers that begin or end after the run are not of it. Last samples and results come when its end has been noticed, and

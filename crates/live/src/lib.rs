@@ -18,6 +18,7 @@
 //! | `elsewhere` | hosts that are other machines, reached by ssh |
 //! | `programs` | programs of the user's own, and what they say of themselves |
 //! | `bottleneck` | the loop that carries packets |
+//! | `waiting` | how it waits for the next packet |
 //! | `network` | links and their queues |
 //! | `ledger` | from packets to flows and events |
 //! | `headers`, `tcp_info` | what bytes say |
@@ -47,6 +48,7 @@ mod sys;
 mod tcp_info;
 mod testbed;
 mod traffic;
+mod waiting;
 
 pub use elsewhere::serve;
 pub use engine::Live;
