@@ -1,4 +1,4 @@
-"""What runs cost beside their simulation, with two worker processes: `python bookkeeping.py [RUNS] [FLOWS]`.
+"""What runs cost beside their simulation, with two worker processes: `python bookkeeping.py [RUNS] [FLOWS] [MBPS]`.
 
 All numbers are processor time, so others on the machine do not change them much. Memory is what the coordinator's
 peak grew by.
@@ -20,10 +20,10 @@ import sojourn as sj
 from sojourn import _executors
 
 
-def world(flows: int) -> dict[str, Any]:
+def world(flows: int, mbps: int) -> dict[str, Any]:
     return {
         "duration": "1s",
-        "path": {"rate": f"{10 * flows}Mbps", "rtt": "20ms", "queue": f"pfifo limit {25 * flows}"},
+        "path": {"rate": f"{mbps}Mbps", "rtt": "20ms", "queue": f"pfifo limit {5 * mbps // 2}"},
         "flow": [{"name": "cubic", "app": "bulk", "count": flows, "start_jitter": "50ms"}],
     }
 
@@ -62,10 +62,11 @@ def peak() -> int:
 def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     flows = int(sys.argv[2]) if len(sys.argv) > 2 else 2
+    mbps = int(sys.argv[3]) if len(sys.argv) > 3 else 10 * flows
     scratch = Path(tempfile.mkdtemp())
     notes = scratch / "notes"
     notes.mkdir()
-    study = sj.Study(title="many", scenario=world(flows), repeat={"seeds": runs})
+    study = sj.Study(title="many", scenario=world(flows, mbps), repeat={"seeds": runs})
     began, memory = used(resource.RUSAGE_SELF), peak()
     recorder = study._native.record(scratch / "out", None, None, [])
     opened = used(resource.RUSAGE_SELF)
@@ -86,7 +87,7 @@ def main() -> None:
         "coordinator: while runs come": came - opened,
         "coordinator: tables and claims": ended - came,
     }
-    print(f"{runs} runs of one simulated second, {flows} flows of 10 Mbit/s each, {len(batches)} batches")
+    print(f"{runs} runs of one simulated second, {flows} flows over {mbps} Mbit/s, {len(batches)} batches")
     for name, seconds in per_run.items():
         print(f"{name:40} {seconds / runs * 1e3:8.3f} ms a run")
     total = sum(per_run.values())
