@@ -17,19 +17,12 @@ pub(crate) struct Delays {
     whole: Histogram,
 }
 
-impl Default for Delays {
-    fn default() -> Self {
-        Self {
-            batch: Vec::new(),
-            fresh: 0,
-            in_row: Summary::NOTHING,
-            row: Row::default(),
-            whole: Histogram::new(),
-        }
-    }
-}
-
 impl Delays {
+    /// `whole` counts all of them.
+    pub(crate) fn counted_by(whole: Histogram) -> Self {
+        Self { batch: Vec::new(), fresh: 0, in_row: Summary::NOTHING, row: Row::default(), whole }
+    }
+
     #[inline(always)]
     pub(crate) fn record(&mut self, delay: u64) {
         match self.batch.get_mut(self.fresh) {
@@ -175,7 +168,8 @@ impl Row {
 fn quantiles<const N: usize>(values: &[u64], summary: &Summary, qs: [f64; N]) -> Option<[f64; N]> {
     match values.len() {
         0 => None,
-        1..=64 => Some(Bins::<64, 32>::quantiles(values, summary, qs)),
+        1 => Some(qs.map(|q| if q >= 1.0 { summary.max as f64 } else { values[0] as f64 })),
+        2..=64 => Some(Bins::<64, 32>::quantiles(values, summary, qs)),
         _ => Some(Bins::<{ Row::MOST }, 128>::quantiles(values, summary, qs)),
     }
 }
@@ -333,7 +327,7 @@ mod tests {
             rows in prop::collection::vec(prop::collection::vec(delay(), 0..1800), 1..4),
             warm_after in prop::collection::vec(0usize..1800, 0..2),
         ) {
-            let mut delays = Delays::default();
+            let mut delays = Delays::counted_by(Histogram::new());
             let mut counted = Vec::new();
             for (index, row) in rows.iter().enumerate() {
                 let mut of_quantiles = &row[..];

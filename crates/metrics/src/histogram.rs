@@ -2,17 +2,19 @@
 //! equal buckets, so a value is known within 1/256 (0.39 %) of itself. Values below 512 are exact.
 
 use alloc::boxed::Box;
+use alloc::vec;
 use alloc::vec::Vec;
 
 /// Bits of a value that are kept below its leading one.
 const PRECISION: u32 = 8;
 
-/// Counts values. As long as they are few it keeps them; then it has a count for each bucket of every
+/// Counts values. As long as they are few it keeps the bucket of each, in 2 bytes; then it has a count for each bucket of every
 /// octave from the least value to the largest, 2 KiB an octave.
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    /// The values, until they are [`Histogram::FEW`].
-    few: Vec<u64>,
+    /// The buckets of the values, until they are `most`.
+    few: Vec<u16>,
+    most: usize,
     /// Counts of the buckets from `first` on, which begins an octave.
     first: usize,
     counts: Vec<u64>,
@@ -24,14 +26,23 @@ pub struct Histogram {
 
 impl Default for Histogram {
     fn default() -> Self {
-        let (few, counts) = (Vec::new(), Vec::new());
-        Self { few, first: 0, counts, count: 0, sum: 0, min: u64::MAX, max: 0 }
+        Self::keeping(Self::FEW)
     }
 }
 
 impl Histogram {
-    /// Most values that are kept. A run of ten thousand flows has few of each.
+    /// Most values whose buckets are kept.
     const FEW: usize = 64;
+    /// Most of them in one of thousands of histograms: they take as much memory as the counts of one octave, and more time than these.
+    pub(crate) const FEW_OF_MANY: usize = 1024;
+    /// So few are sorted in the end; to count more costs less.
+    const SORTED: usize = 64;
+
+    /// One that keeps the buckets of so many values before it counts.
+    pub(crate) fn keeping(most: usize) -> Self {
+        let (few, counts) = (Vec::new(), Vec::new());
+        Self { few, most, first: 0, counts, count: 0, sum: 0, min: u64::MAX, max: 0 }
+    }
 
     pub fn new() -> Self {
         Self::default()
@@ -39,10 +50,11 @@ impl Histogram {
 
     #[inline]
     pub fn record(&mut self, value: u64) {
+        let bucket = bucket(value);
         // Wraps to a number that is no position where the bucket comes before the first.
-        match self.counts.get_mut(bucket(value).wrapping_sub(self.first)) {
+        match self.counts.get_mut(bucket.wrapping_sub(self.first)) {
             Some(count) => *count += 1,
-            None => self.record_slowly(value, 1),
+            None => self.record_slowly(bucket, 1),
         }
         self.count += 1;
         self.sum += u128::from(value);
@@ -84,8 +96,8 @@ impl Histogram {
     #[cold]
     #[inline(never)]
     fn record_all_slowly(&mut self, values: &[u64], summary: &Summary) {
-        if self.counts.is_empty() && self.few.len() + values.len() <= Self::FEW {
-            self.few.extend_from_slice(values);
+        if self.counts.is_empty() && self.few.len() + values.len() <= self.most {
+            self.few.extend(values.iter().map(|value| bucket(*value) as u16));
             self.take_in(summary);
             return;
         }
@@ -101,9 +113,10 @@ impl Histogram {
         if times == 0 {
             return;
         }
-        match self.counts.get_mut(bucket(value).wrapping_sub(self.first)) {
+        let bucket = bucket(value);
+        match self.counts.get_mut(bucket.wrapping_sub(self.first)) {
             Some(count) => *count += times,
-            None => self.record_slowly(value, times),
+            None => self.record_slowly(bucket, times),
         }
         self.count += times;
         self.sum += u128::from(value) * u128::from(times);
@@ -119,25 +132,26 @@ impl Histogram {
     }
 
     /// A value whose bucket has no room yet.
-    #[cold]
     #[inline(never)]
-    fn record_slowly(&mut self, value: u64, times: u64) {
-        if self.counts.is_empty() && times == 1 && self.few.len() < Self::FEW {
-            self.few.push(value);
+    fn record_slowly(&mut self, bucket: usize, times: u64) {
+        if self.counts.is_empty() && times == 1 && self.few.len() < self.most {
+            self.few.push(bucket as u16);
             return;
         }
         self.count_few();
-        let bucket = bucket(value);
         self.reach(bucket);
         self.counts[bucket - self.first] += times;
     }
 
     /// Counts the values that were kept while they were few.
     fn count_few(&mut self) {
-        for value in core::mem::take(&mut self.few) {
-            let bucket = bucket(value);
-            self.reach(bucket);
-            self.counts[bucket - self.first] += 1;
+        if self.few.is_empty() {
+            return;
+        }
+        self.reach(bucket(self.min));
+        self.reach(bucket(self.max));
+        for bucket in core::mem::take(&mut self.few) {
+            self.counts[usize::from(bucket) - self.first] += 1;
         }
     }
 
@@ -165,7 +179,7 @@ impl Histogram {
         self.few.clear();
         self.counts.fill(0);
         let (few, counts) = (core::mem::take(&mut self.few), core::mem::take(&mut self.counts));
-        *self = Self { few, first: self.first, counts, ..Self::default() };
+        *self = Self { few, first: self.first, counts, ..Self::keeping(self.most) };
     }
 
     pub const fn count(&self) -> u64 {
@@ -179,18 +193,17 @@ impl Histogram {
     /// What was counted, without the buckets that nothing was counted in.
     pub fn distribution(&self) -> Distribution {
         let mut counted = Counted::default();
-        if self.few.is_empty() {
-            counted.0.reserve_exact(self.counts.iter().filter(|count| **count > 0).count());
-            for (bucket, count) in (self.first..).zip(&self.counts) {
-                if *count > 0 {
-                    counted.add(bucket, *count);
-                }
-            }
-        } else {
-            let mut buckets: Vec<usize> = self.few.iter().map(|value| bucket(*value)).collect();
+        if self.few.len() <= Self::SORTED {
+            counted.add_all(self.first, &self.counts);
+            let mut buckets = self.few.clone();
             buckets.sort_unstable();
             let used = buckets.chunk_by(|one, next| one == next);
-            used.for_each(|same| counted.add(same[0], same.len() as u64));
+            used.for_each(|same| counted.add(usize::from(same[0]), same.len() as u64));
+        } else {
+            let (first, last) = (bucket(self.min), bucket(self.max));
+            let mut counts = vec![0; last - first + 1];
+            self.few.iter().for_each(|bucket| counts[usize::from(*bucket) - first] += 1);
+            counted.add_all(first, &counts);
         }
         Distribution { counted: counted.0.into(), sum: self.sum, min: self.min, max: self.max }
     }
@@ -222,6 +235,16 @@ impl Bucket {
 struct Counted(Vec<Bucket>);
 
 impl Counted {
+    /// Those of `counts`, which begin with the bucket `first`, that are not 0.
+    fn add_all(&mut self, first: usize, counts: &[u64]) {
+        self.0.reserve_exact(counts.iter().filter(|count| **count > 0).count());
+        for (bucket, count) in (first..).zip(counts) {
+            if *count > 0 {
+                self.add(bucket, *count);
+            }
+        }
+    }
+
     fn add(&mut self, bucket: usize, count: u64) {
         let before = self.0.last().map_or(0, |last| last.so_far());
         self.0.push(Bucket::new(bucket, before + count));
@@ -481,7 +504,7 @@ mod tests {
 
     #[test]
     fn many_at_once_are_counted_as_one_by_one() {
-        let values: Vec<u64> = (0..1000).map(|value| value * value).collect();
+        let values: Vec<u64> = (0..3000).map(|value| value * value).collect();
         let mut histogram = Histogram::new();
         for some in values.chunks(77) {
             histogram.record_all(some, &Summary::of(some));
@@ -495,11 +518,24 @@ mod tests {
     #[test]
     fn clearing_leaves_no_trace() {
         let mut histogram = Histogram::new();
-        (0..1000).for_each(|value| histogram.record(value * 977));
+        (0..3000).for_each(|value| histogram.record(value * 977));
         histogram.clear();
         assert!(histogram.distribution().is_empty());
         histogram.record(7);
         assert_eq!(histogram.distribution(), of(&[7]));
+    }
+
+    #[test]
+    fn however_few_or_many_there_are_they_are_counted_alike() {
+        for count in [1, 64, 65, 1024, 1025] {
+            let values: Vec<u64> = (0..count).map(|value| value * 7919 % 100_000).collect();
+            let [counted, kept] = [0, Histogram::FEW_OF_MANY].map(|most| {
+                let mut histogram = Histogram::keeping(most);
+                values.iter().for_each(|value| histogram.record(*value));
+                histogram.distribution()
+            });
+            assert_eq!(kept, counted, "{count}");
+        }
     }
 
     fn values() -> impl Strategy<Value = Vec<u64>> {

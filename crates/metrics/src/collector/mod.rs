@@ -6,10 +6,12 @@
 //! bounded by steps and flows, not by packets.
 
 mod air;
+mod datagrams;
 mod digest;
 mod flow;
 mod frames;
 mod freezes;
+mod gaps;
 mod held;
 mod link;
 mod media;
@@ -126,7 +128,9 @@ impl Collector {
         let is_warm = shape.warmup.is_zero();
         Self {
             tick: if is_warm { row_ends } else { row_ends.min(warmup) },
-            flows: shape.flows.iter().map(|flow| FlowState::new(warmup, flow)).collect(),
+            flows: (shape.flows.iter())
+                .map(|flow| FlowState::new(warmup, flow, shape.flows.len()))
+                .collect(),
             links: shape.links.iter().map(|_| LinkState::new(warmup, shape.flows.len())).collect(),
             warmup,
             is_warm,
@@ -251,7 +255,7 @@ impl Collector {
         self.links[place.index()].on_dropped(now, packet, why);
         let flow = &mut self.flows[packet.flow.0 as usize];
         flow.on_dropped(packet);
-        flow.media.freezes.on_dropped(now, place, why, packet, rtp);
+        flow.datagrams.media.freezes.on_dropped(now, place, why, packet, rtp);
     }
 
     #[inline(never)]
@@ -293,12 +297,12 @@ impl Observer for Collector {
                     Event::Opened { bytes } => flow.transfers.on_opened(now, *bytes),
                     Event::Refused { bytes } => flow.transfers.on_refused(*bytes),
                     Event::Completed { bytes, took } => flow.on_completed(now, *bytes, *took),
-                    Event::Frame(frame) => flow.on_frame(now, frame),
-                    Event::Nack { packets } => flow.media.on_nack(*packets),
-                    Event::Voice(voice) => flow.media.on_voice(voice),
-                    Event::Fec(fec) => flow.media.on_fec(**fec),
-                    Event::KeyRequest => flow.media.on_key_request(),
-                    Event::RateControl(control) => flow.media.on_rate_control(control),
+                    Event::Frame(frame) => flow.datagrams.on_frame(now, frame),
+                    Event::Nack { packets } => flow.datagrams.media.on_nack(*packets),
+                    Event::Voice(voice) => flow.datagrams.media.on_voice(voice),
+                    Event::Fec(fec) => flow.datagrams.media.on_fec(**fec),
+                    Event::KeyRequest => flow.datagrams.media.on_key_request(),
+                    Event::RateControl(control) => flow.datagrams.media.on_rate_control(control),
                     Event::Responsiveness(result) => flow.on_responsiveness(now, result),
                     Event::FlowSample(sample) => {
                         if flow.on_sample(now, sample) {
