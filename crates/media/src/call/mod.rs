@@ -20,7 +20,7 @@ use sojourn_host::{AppModel, Endpoint, FlowSetup};
 
 use self::receiver::Receiver;
 use self::sender::Sender;
-use crate::control::{self, FeedbackKind, Tape};
+use crate::control::{self, FeedbackKind, Stack, Tape};
 pub use crate::fec::FecScheme;
 use crate::rtp::{IP_UDP, RTP, SRTP};
 use crate::send::Packetiser;
@@ -66,8 +66,10 @@ sojourn_core::params! {
         pub new_encoder: f64 = "0", number(0.0, 1.0), "a change of the rate by more than this share begins a new encoder, with a key frame (aiortc: 0.1); 0 for never";
         pub adjuster: bool as Switch = "off", "the encoder's rate is lowered where its frames are too large for an even pace, as libwebrtc does";
         pub skip_after: Option<Span> as Maybe<Span> = "", time(Span::ZERO, LONG), "no frame is encoded while media has waited in the sender for longer; without it every frame is";
-        pub copies: Copies = "spaced", "which requests for a packet are answered: spaced (10 ms after the last one or later), one (libwebrtc: none while a copy waits for its turn, nor for a round trip after one left) or each (aiortc: every one for the last 128 packets, and copies carry the time at which the packet first left)";
+        pub copies: Option<Copies> as Maybe<Copies> = "", "which requests for a packet are answered; without it as the program does whose control it is, one for gcc and fixed, each for aiortc, and spaced for the others: spaced (10 ms after the last one or later), one (libwebrtc: none while a copy waits for its turn, nor for a round trip after one left) or each (aiortc: every one for the last 128 packets, and copies carry the time at which the packet first left)";
+        pub known_rtt: Span = "0ms", time(Span::ZERO, LONG), "the round trip that the receiver knows, as one does that sends media, too: while losses are repaired, its pictures wait for 0.9 of it, and 200ms at most; 0ms: it only receives, and knows none";
         pub playout_delay: Span = "0ms", time(Span::ZERO, LONG), "least time from a frame's usual arrival until it is shown";
+        pub key_gap: Option<Span> as Maybe<Span> = "", time(Span::ZERO, LONG), "a request for a key frame is ignored if it comes sooner after the last one that was answered; without it 0ms for aiortc and 300ms for the others, as libwebrtc has it";
         pub frame_wait: Span = "3s", time(Span::from_millis(1), LONG), "without a frame for so long, the receiver asks for a key frame";
         pub key_wait: Span = "200ms", time(Span::from_millis(1), LONG), "the same wait while the receiver needs a key frame";
     }
@@ -238,6 +240,23 @@ impl CallConfig {
     /// What its receiver reports.
     pub fn feedback(&self) -> FeedbackKind {
         self.spec.feedback.unwrap_or(self.control.feedback())
+    }
+
+    /// Which requests for a packet its sender answers.
+    pub fn copies(&self) -> Copies {
+        self.spec.copies.unwrap_or(match self.control.stack() {
+            Stack::Libwebrtc => Copies::One,
+            Stack::Aiortc => Copies::Each,
+            Stack::None => Copies::Spaced,
+        })
+    }
+
+    /// How soon a request for a key frame may follow another.
+    fn key_gap(&self) -> Span {
+        self.spec.key_gap.unwrap_or(match self.control.stack() {
+            Stack::Aiortc => Span::ZERO,
+            Stack::Libwebrtc | Stack::None => Span::from_millis(300),
+        })
     }
 
     /// Its rate controller, with its parameters.

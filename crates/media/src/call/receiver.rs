@@ -28,7 +28,7 @@ pub(super) struct Receiver<const PARITY: bool> {
     around: u32,
     nack: bool,
     nack_again: bool,
-    nack_rtt: Span,
+    known_rtt: Span,
     nack_wait: Span,
     fec: Option<Box<Fec>>,
     playout: Playout,
@@ -62,6 +62,9 @@ pub(super) struct Receiver<const PARITY: bool> {
     report_at: Time,
     /// When it asks for a key frame if no frame comes; `NEVER` before the first packet.
     patience: Time,
+    /// When the newest packet of video came, and the newest of a key frame.
+    heard_at: Time,
+    key_heard_at: Option<Time>,
     number: u32,
     random: Stream,
 }
@@ -111,6 +114,8 @@ struct Heard {
 
 /// aiortc remembers missing packets this far back.
 const REMEMBERED: u32 = 128;
+/// Without a packet for so long, a call is taken to be silent.
+const SILENT: Span = Span::from_secs(5);
 /// How often it looks for packets to be asked for again.
 const AGAIN: Span = Span::from_millis(20);
 
@@ -134,7 +139,7 @@ impl<const PARITY: bool> Receiver<PARITY> {
             around,
             nack: spec.nack,
             nack_again: spec.nack_again,
-            nack_rtt: spec.nack_rtt,
+            known_rtt: spec.known_rtt,
             nack_wait: if spec.nack_again { spec.nack_wait } else { Span::ZERO },
             fec: spec.fec.map(|scheme| Box::new(Fec::new(scheme))),
             playout: spec.playout,
@@ -172,6 +177,8 @@ impl<const PARITY: bool> Receiver<PARITY> {
             again_at: Time::NEVER,
             report_at: Time::NEVER,
             patience: Time::NEVER,
+            heard_at: Time::ZERO,
+            key_heard_at: None,
             number: 0,
             random: flow.address.stream_named(&name, Purpose::Application),
         }
@@ -255,6 +262,10 @@ impl<const PARITY: bool> Receiver<PARITY> {
         if self.patience.is_never() {
             self.wait_for_frame(now);
             self.report_at = now + next_report(&mut self.random);
+        }
+        self.heard_at = now;
+        if rtp.is_key {
+            self.key_heard_at = Some(now);
         }
         if self.nack {
             self.look_for_gap(now, rtp.sequence, around);
@@ -412,11 +423,15 @@ impl<const PARITY: bool> Receiver<PARITY> {
                 self.missing.forget_before(whole.sequence);
             }
             let Whole { captured, completed, bytes, was_repaired, .. } = whole;
-            self.jitter.on_frame(captured, completed, bytes, was_repaired);
-            self.timing.on_arrival(captured, completed);
-            let jitter = self.jitter.estimate(self.nack_rtt);
+            if was_repaired {
+                self.jitter.on_repaired(completed);
+            } else {
+                self.jitter.on_frame(captured, completed, bytes);
+                self.timing.on_arrival(captured, completed);
+                self.timing.set_jitter(self.jitter.estimate(now, self.known_rtt));
+            }
             let ready = now.max(self.decoder_free);
-            let (decode, shown) = self.timing.schedule(ready, captured, jitter);
+            let (decode, shown) = self.timing.schedule(ready, captured);
             self.decoder_free = decode + self.decoding;
             self.decodes.push_back((self.decoder_free, whole));
             self.shows.push_back((shown, whole));
@@ -566,7 +581,13 @@ impl<const PARITY: bool> Endpoint for Receiver<PARITY> {
             self.report_at = now + next_report(&mut self.random);
         }
         if self.patience <= now {
-            self.ask_for_key(now, around);
+            // Where nothing comes a key frame would not come either, and one that is on its way need not be asked for again.
+            let is_silent = now.since(self.heard_at) > SILENT;
+            let comes = self.key_heard_at.is_some_and(|at| now.since(at) < self.key_wait);
+            match is_silent || comes {
+                true => self.wait_for_frame(now),
+                false => self.ask_for_key(now, around),
+            }
         }
     }
 

@@ -46,6 +46,9 @@ pub(super) struct Sender<const PARITY: bool> {
     /// Frames that were captured and are still in the encoder.
     encoding: VecDeque<Frame>,
     key_wanted: bool,
+    /// Requests that come sooner after the last one are ignored.
+    key_gap: Span,
+    key_asked: Option<Time>,
     feedback: FeedbackKind,
     ecn: Ecn,
     counts_payload: bool,
@@ -209,6 +212,8 @@ impl<const PARITY: bool> Sender<PARITY> {
             pacer,
             encoding: VecDeque::new(),
             key_wanted: false,
+            key_gap: call.key_gap(),
+            key_asked: None,
             feedback: call.feedback(),
             ecn: call.control.ecn(),
             counts_payload: call.control.counts_payload(),
@@ -221,7 +226,7 @@ impl<const PARITY: bool> Sender<PARITY> {
             number: 0,
             transport: 0,
             flight: Flight::default(),
-            history: History::new(spec.copies),
+            history: History::new(call.copies()),
             sent: Window::default(),
             packets: 0,
             octets: 0,
@@ -384,7 +389,12 @@ impl<const PARITY: bool> Sender<PARITY> {
                     self.pacer.push(now, item);
                 }
             }
-            Message::KeyRequest => self.key_wanted = true,
+            Message::KeyRequest => {
+                if self.key_asked.is_none_or(|last| now.since(last) >= self.key_gap) {
+                    self.key_asked = Some(now);
+                    self.key_wanted = true;
+                }
+            }
             Message::ReceiverReport(report) => {
                 if let Some(block) = report.blocks.first() {
                     self.on_block(now, block);

@@ -7,7 +7,7 @@ use sojourn_core::param::{Maybe, number, rate};
 use sojourn_core::{Params, Rate, Span};
 
 use super::{
-    Algorithm, Controller, FeedbackKind, LIBWEBRTC_BURST, LIBWEBRTC_LIMIT, Outputs, Setup,
+    Algorithm, Controller, FeedbackKind, LIBWEBRTC_BURST, LIBWEBRTC_LIMIT, Outputs, Setup, Stack,
 };
 
 sojourn_core::params! {
@@ -40,6 +40,10 @@ impl Algorithm for Config {
 
     fn pacer_limit(&self) -> Option<Span> {
         Some(LIBWEBRTC_LIMIT)
+    }
+
+    fn stack(&self) -> Stack {
+        Stack::Libwebrtc
     }
 }
 

@@ -88,6 +88,11 @@ pub trait Algorithm: Params + Send + Sync + 'static {
         None
     }
 
+    /// The program whose sender it is part of, which decides what the rest of that sender does unless the study says otherwise.
+    fn stack(&self) -> Stack {
+        Stack::None
+    }
+
     /// Whether its rates are of payload alone, without headers.
     fn counts_payload(&self) -> bool {
         false
@@ -97,6 +102,15 @@ pub trait Algorithm: Params + Send + Sync + 'static {
     fn ecn(&self) -> Ecn {
         Ecn::NotEct
     }
+}
+
+/// A program that calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stack {
+    Libwebrtc,
+    Aiortc,
+    /// The controller is a specification.
+    None,
 }
 
 /// Refuses two parameters of which the one that must not be larger is.

@@ -9,7 +9,7 @@ use core::fmt;
 use sojourn_core::param::Style;
 use sojourn_core::{Ecn, Kind, Kinds, Rate, Span, SpecError};
 
-use super::{Algorithm, Controller, Estimator, FeedbackKind, Setup};
+use super::{Algorithm, Controller, Estimator, FeedbackKind, Setup, Stack};
 use super::{aiortc, fixed, gcc, gcc_draft, nada, scream, scream_v2};
 use crate::any::AnyParams;
 
@@ -115,6 +115,10 @@ impl Config {
         self.0.pacer_limit()
     }
 
+    pub fn stack(&self) -> Stack {
+        self.0.stack()
+    }
+
     pub fn counts_payload(&self) -> bool {
         self.0.counts_payload()
     }
@@ -149,6 +153,7 @@ trait AnyAlgorithm: AnyParams {
     fn feedback_packets(&self) -> Option<u32>;
     fn pacer_burst(&self) -> Span;
     fn pacer_limit(&self) -> Option<Span>;
+    fn stack(&self) -> Stack;
     fn counts_payload(&self) -> bool;
     fn ecn(&self) -> Ecn;
 }
@@ -192,6 +197,10 @@ impl<A: Algorithm> AnyAlgorithm for A {
 
     fn pacer_limit(&self) -> Option<Span> {
         Algorithm::pacer_limit(self)
+    }
+
+    fn stack(&self) -> Stack {
+        Algorithm::stack(self)
     }
 
     fn counts_payload(&self) -> bool {

@@ -24,6 +24,41 @@ pub(crate) struct Jitter {
     before: f64,
     last: Option<(Time, Time)>,
     repaired: u32,
+    /// When the newest of them arrived.
+    repaired_at: Time,
+    pace: Pace,
+}
+
+/// How many frames come in a second, of the last ones.
+#[derive(Clone, Debug)]
+struct Pace {
+    gaps: [Span; Self::MOST],
+    /// How many came, and the newest of them.
+    count: usize,
+    sum: Span,
+    last: Option<Time>,
+}
+
+impl Pace {
+    const MOST: usize = 30;
+
+    fn new() -> Self {
+        Self { gaps: [Span::ZERO; Self::MOST], count: 0, sum: Span::ZERO, last: None }
+    }
+
+    fn on_frame(&mut self, now: Time) {
+        if let Some(last) = self.last.replace(now) {
+            let gap = now.since(last);
+            let oldest = core::mem::replace(&mut self.gaps[self.count % Self::MOST], gap);
+            self.sum = self.sum.saturating_sub(oldest) + gap;
+            self.count += 1;
+        }
+    }
+
+    /// Frames a second; infinite before two have come.
+    fn fps(&self) -> f64 {
+        self.count.min(Self::MOST) as f64 / self.sum.as_secs_f64()
+    }
 }
 
 const SIZE_WEIGHT: f64 = 0.97;
@@ -41,8 +76,14 @@ const PROCESS_NOISE: [f64; 2] = [2.5e-10, 1e-10];
 /// Added for delays of the operating system, in milliseconds.
 const SYSTEM: f64 = 10.0;
 const MOST: f64 = 10_000.0;
-/// After this many repaired frames, a round trip is added.
+/// After this many repaired frames, a share of the round trip is added, but at most so many milliseconds, until none has been
+/// repaired for so long.
 const MOST_REPAIRED: u32 = 3;
+const ROUND_TRIP: f64 = 0.9;
+const MOST_ROUND_TRIP: f64 = 200.0;
+const REPAIRED_FOR: Span = Span::from_secs(60);
+/// Below the first of these frame rates frames wait for nothing, below the second for less.
+const SLOW: [f64; 2] = [5.0, 10.0];
 
 impl Jitter {
     pub(crate) fn new() -> Self {
@@ -63,27 +104,27 @@ impl Jitter {
             before: 0.0,
             last: None,
             repaired: 0,
+            repaired_at: Time::ZERO,
+            pace: Pace::new(),
         }
     }
 
-    /// Takes the frame that is decoded next.
+    /// Takes the frame that is decoded next, of which no packet was sent again.
     #[inline(always)]
-    pub(crate) fn on_frame(
-        &mut self,
-        captured: Time,
-        arrived: Time,
-        bytes: u32,
-        was_repaired: bool,
-    ) {
-        let before = self.last.replace((captured, arrived));
-        if was_repaired {
-            self.repaired = (self.repaired + 1).min(MOST_REPAIRED);
+    pub(crate) fn on_frame(&mut self, captured: Time, arrived: Time, bytes: u32) {
+        let Some((last_captured, last_arrived)) = self.last.replace((captured, arrived)) else {
             return;
-        }
-        let Some((last_captured, last_arrived)) = before else { return };
+        };
         let apart = |from: Time, to: Time| (to.as_nanos() as f64 - from.as_nanos() as f64) / 1e6;
         let delay = apart(last_arrived, arrived) - apart(last_captured, captured);
+        self.pace.on_frame(arrived);
         self.update(delay, f64::from(bytes));
+    }
+
+    /// A frame of which a packet was sent again: how late it is says nothing of the path.
+    pub(crate) fn on_repaired(&mut self, arrived: Time) {
+        self.repaired = (self.repaired + 1).min(MOST_REPAIRED);
+        self.repaired_at = arrived;
     }
 
     #[inline(always)]
@@ -166,13 +207,20 @@ impl Jitter {
         self.before
     }
 
-    /// How long frames should wait, so that late ones are in time; `rtt` is added if losses are often
-    /// repaired.
-    pub(crate) fn estimate(&mut self, rtt: Span) -> Span {
+    /// How long frames should wait at `now`, so that late ones are in time. A share of `rtt` is added if losses are often repaired.
+    pub(crate) fn estimate(&mut self, now: Time, rtt: Span) -> Span {
         let mut estimate = self.calculate() + SYSTEM;
         estimate = estimate.max(self.filtered);
+        if now.since(self.repaired_at) > REPAIRED_FOR {
+            self.repaired = 0;
+        }
         if self.repaired >= MOST_REPAIRED {
-            estimate += rtt.as_millis_f64();
+            estimate += (ROUND_TRIP * rtt.as_millis_f64()).min(MOST_ROUND_TRIP);
+        }
+        let [slowest, slow] = SLOW;
+        let fps = self.pace.fps();
+        if fps < slow {
+            estimate *= ((fps - slowest) / (slow - slowest)).max(0.0);
         }
         Span::from_secs_f64(estimate.min(MOST) / 1e3)
     }
@@ -189,9 +237,9 @@ mod tests {
             let captured = Time::ZERO + Span::from_millis(33) * u64::from(n);
             let bytes = if n % 10 == 0 { 8000 } else { 2000 };
             let delay = Span::from_secs_f64(f64::from(bytes) * 8.0 / kbps / 1e3);
-            jitter.on_frame(captured, captured + delay, bytes, false);
+            jitter.on_frame(captured, captured + delay, bytes);
         }
-        jitter.estimate(Span::ZERO).as_millis_f64()
+        jitter.estimate(Time::ZERO, Span::ZERO).as_millis_f64()
     }
 
     /// The estimate is at least 11 ms: 10 for the system and 1 for noise. Large frames come 1.5, 6 and 24 ms
@@ -204,14 +252,31 @@ mod tests {
     }
 
     #[test]
-    fn losses_that_are_repaired_add_a_round_trip() {
+    fn losses_that_are_repaired_add_most_of_a_round_trip_for_a_minute() {
         let mut jitter = Jitter::new();
-        let before = jitter.estimate(Span::from_millis(80));
-        for n in 0..3 {
-            let captured = Time::ZERO + Span::from_millis(33) * n;
-            jitter.on_frame(captured, captured, 1000, true);
-        }
-        let later = jitter.estimate(Span::from_millis(80)) - before;
-        assert_eq!(later.as_millis(), 80);
+        let rtt = Span::from_millis(80);
+        let before = jitter.estimate(Time::ZERO, rtt);
+        let last = Time::ZERO + Span::from_millis(66);
+        (0..3).for_each(|n| jitter.on_repaired(Time::ZERO + Span::from_millis(33) * n));
+        let mut later = |rtt, after| jitter.estimate(last + after, rtt) - before;
+        assert_eq!(later(rtt, Span::ZERO).as_millis(), 72);
+        assert_eq!(later(Span::from_secs(1), Span::ZERO).as_millis(), 200);
+        assert_eq!(later(Span::ZERO, Span::ZERO), Span::ZERO);
+        assert_eq!(later(rtt, Span::from_secs(61)), Span::ZERO);
+    }
+
+    #[test]
+    fn few_frames_a_second_wait_less() {
+        let estimates = [4, 6, 8, 20].map(|fps| {
+            let mut jitter = Jitter::new();
+            for n in 0..200 {
+                let captured = Time::ZERO + Span::from_millis(1000 / fps) * n;
+                jitter.on_frame(captured, captured + Span::from_millis(50), 2000);
+            }
+            jitter.estimate(Time::ZERO, Span::ZERO).as_millis_f64()
+        });
+        assert_eq!(estimates[0], 0.0);
+        assert!(estimates.is_sorted() && estimates[1] > 1.0, "{estimates:?}");
+        assert!((10.5..12.0).contains(&estimates[3]), "{estimates:?}");
     }
 }

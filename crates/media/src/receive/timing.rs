@@ -68,9 +68,13 @@ impl Timing {
         self.mean += (delay - self.mean) / self.frames;
     }
 
-    /// When the next frame to be decoded is shown, and when to decode it for that.
-    pub(crate) fn schedule(&mut self, now: Time, captured: Time, jitter: Span) -> (Time, Time) {
+    /// How long frames wait for late ones.
+    pub(crate) fn set_jitter(&mut self, jitter: Span) {
         self.jitter = jitter;
+    }
+
+    /// When the next frame to be decoded is shown, and when to decode it for that.
+    pub(crate) fn schedule(&mut self, now: Time, captured: Time) -> (Time, Time) {
         let target = self.target();
         let passed = self.last_captured.map_or(Span::ZERO, |last| captured.since(last));
         self.last_captured = Some(captured);
@@ -109,7 +113,8 @@ mod tests {
             let captured = ms(1000 + 40 * n);
             timing.on_arrival(captured, captured + Span::from_millis(50));
             let now = captured + Span::from_millis(50);
-            let (decode, shown) = timing.schedule(now, captured, Span::from_millis(12));
+            timing.set_jitter(Span::from_millis(12));
+            let (decode, shown) = timing.schedule(now, captured);
             assert_eq!(shown.since(captured), Span::from_millis(50 + 12 + 15));
             assert_eq!(decode.since(now), Span::from_millis(12));
         }
@@ -122,7 +127,8 @@ mod tests {
             let captured = ms(1000 + 40 * n);
             timing.on_arrival(captured, captured);
             let jitter = if n == 0 { 10 } else { 110 };
-            let shown = timing.schedule(captured, captured, Span::from_millis(jitter)).1;
+            timing.set_jitter(Span::from_millis(jitter));
+            let shown = timing.schedule(captured, captured).1;
             let expected = 25 + (4 * n).min(100);
             assert_eq!(shown.since(captured).as_millis(), expected);
         }
@@ -132,8 +138,8 @@ mod tests {
     fn a_late_frame_is_decoded_at_once() {
         let mut timing = timing();
         timing.on_arrival(ms(1000), ms(1010));
-        timing.schedule(ms(1010), ms(1000), Span::ZERO);
-        let (decode, shown) = timing.schedule(ms(1500), ms(1040), Span::ZERO);
+        timing.schedule(ms(1010), ms(1000));
+        let (decode, shown) = timing.schedule(ms(1500), ms(1040));
         assert_eq!((decode, shown), (ms(1500), ms(1505)));
     }
 

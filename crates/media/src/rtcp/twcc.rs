@@ -2,7 +2,6 @@
 //! packets arrived, and when, to 250 µs.
 
 use alloc::vec::Vec;
-use core::mem;
 
 use sojourn_core::{Span, Time};
 
@@ -158,15 +157,16 @@ fn chunk(symbols: &[Symbol]) -> (u16, usize) {
     (kind << 14 | bits, taken)
 }
 
-/// Collects arrivals at the receiver until the next report.
+/// Collects arrivals at the receiver until the next report. A report begins with the first packet that came since the last one, and
+/// so one on a packet that was overtaken says again what came behind it.
 #[derive(Clone, Debug, Default)]
 pub struct TwccArrivals {
-    /// The number of the first packet in `arrivals`; the next report begins with the first one that
-    /// is not reported yet.
-    base: u32,
+    /// The number of the first packet in `arrivals`.
+    first: u32,
+    /// Those of some time before the next report, too.
     arrivals: Vec<Option<Time>>,
-    /// A packet before `base` came late.
-    late: Option<(u32, Time)>,
+    /// The number of the packet with which the next report begins.
+    next: u32,
     count: u8,
 }
 
@@ -174,45 +174,65 @@ pub struct TwccArrivals {
 const FARTHEST: Span = Span::from_secs(8);
 /// Most packets of a report, so that it fits a datagram.
 const MOST_PACKETS: usize = 400;
+/// How long an arrival is kept after it was reported, as libwebrtc does, and how many may have been so before they are forgotten.
+const KEPT: Span = Span::from_millis(500);
+const FORGOTTEN: usize = 64;
+/// A packet that was overtaken by more than these is not reported.
+const OVERTAKEN: u32 = 1 << 15;
 
 impl TwccArrivals {
     #[inline(always)]
     pub fn on_packet(&mut self, number: u32, now: Time) {
-        match number.checked_sub(self.base) {
-            Some(ahead) => {
-                let ahead = ahead as usize;
-                if self.arrivals.len() == ahead {
-                    self.arrivals.push(Some(now));
-                    return;
-                }
-                if self.arrivals.len() < ahead {
-                    self.arrivals.resize(ahead + 1, None);
-                }
-                self.arrivals[ahead] = self.arrivals[ahead].or(Some(now));
+        match number.checked_sub(self.first) {
+            Some(ahead) if ahead as usize == self.arrivals.len() => self.arrivals.push(Some(now)),
+            _ => self.on_other_packet(number, now),
+        }
+    }
+
+    /// One that is not the next.
+    #[inline(never)]
+    fn on_other_packet(&mut self, number: u32, now: Time) {
+        if number < self.first {
+            if self.first - number > OVERTAKEN {
+                return;
             }
-            None => self.late = Some((number, now)),
+            self.arrivals.splice(..0, (number..self.first).map(|_| None));
+            self.first = number;
+        }
+        let place = (number - self.first) as usize;
+        if place >= self.arrivals.len() {
+            self.arrivals.resize(place + 1, None);
+        }
+        if self.arrivals[place].is_none() {
+            self.arrivals[place] = Some(now);
+            self.next = self.next.min(number);
         }
     }
 
     /// The next report on what arrived; `None` if there is nothing to report.
     #[inline(always)]
     pub fn report(&mut self) -> Option<Twcc> {
-        if let Some((number, at)) = self.late.take() {
-            return Some(self.numbered(number, alloc::vec![Some(at)]));
-        }
-        let first = self.arrivals.iter().flatten().next().copied()?;
+        let fresh = &self.arrivals[(self.next - self.first) as usize..];
+        let first = fresh.iter().flatten().next().copied()?;
         let near =
             |at: &Option<Time>| at.is_none_or(|at| at.since(first).max(first.since(at)) < FARTHEST);
-        let count = self.arrivals.iter().take(MOST_PACKETS).take_while(|at| near(at)).count();
-        let base = self.base;
-        let rest = match count == self.arrivals.len() {
-            // Most reports are on about as many packets.
-            true => Vec::with_capacity(count),
-            false => self.arrivals.split_off(count),
-        };
-        let arrivals = mem::replace(&mut self.arrivals, rest);
-        self.base += count as u32;
+        let count = fresh.iter().take(MOST_PACKETS).take_while(|at| near(at)).count();
+        let (base, arrivals) = (self.next, fresh[..count].to_vec());
+        self.next += count as u32;
+        self.forget();
         Some(self.numbered(base, arrivals))
+    }
+
+    /// Forgets what was reported some time ago.
+    fn forget(&mut self) {
+        let reported = &self.arrivals[..(self.next - self.first) as usize];
+        let newest = reported.iter().rev().flatten().next().copied().unwrap_or(Time::ZERO);
+        let is_old = |at: &&Option<Time>| at.is_none_or(|at| newest.since(at) > KEPT);
+        if reported.get(FORGOTTEN).is_some_and(|at| is_old(&at)) {
+            let old = reported.iter().take_while(is_old).count();
+            self.arrivals.drain(..old);
+            self.first += old as u32;
+        }
     }
 
     fn numbered(&mut self, base: u32, arrivals: Vec<Option<Time>>) -> Twcc {
@@ -274,19 +294,47 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_reports_each_packet_once_and_late_ones_after_all() {
+    fn a_packet_that_was_overtaken_is_reported_with_what_came_behind_it() {
         let mut arrivals = TwccArrivals::default();
-        for (number, ms) in [(0, 10), (1, 11), (3, 13)] {
+        for (number, ms) in [(0, 10), (1, 11), (4, 13)] {
             arrivals.on_packet(number, Time::from_nanos(ms * 1_000_000));
         }
         let report = arrivals.report().expect("three arrived");
-        assert_eq!((report.base, report.arrivals), (0, vec![at(10), at(11), None, at(13)]));
+        assert_eq!((report.base, report.arrivals), (0, vec![at(10), at(11), None, None, at(13)]));
         assert_eq!(arrivals.report(), None);
-        arrivals.on_packet(2, Time::from_nanos(20_000_000));
-        arrivals.on_packet(4, Time::from_nanos(21_000_000));
-        let late = arrivals.report().expect("a late one");
-        assert_eq!((late.base, late.arrivals), (2, vec![at(20)]));
-        let next = arrivals.report().expect("a new one");
-        assert_eq!((next.base, next.count, next.arrivals), (4, 2, vec![at(21)]));
+        for (number, ms) in [(3, 20), (2, 21), (5, 22)] {
+            arrivals.on_packet(number, Time::from_nanos(ms * 1_000_000));
+        }
+        let late = arrivals.report().expect("two late ones");
+        assert_eq!((late.base, late.count), (2, 1));
+        assert_eq!(late.arrivals, vec![at(21), at(20), at(13), at(22)]);
+        assert_eq!(arrivals.report(), None);
+    }
+
+    proptest! {
+        /// However packets overtake each other, each that arrives is reported, and what was reported long ago is forgotten.
+        #[test]
+        fn every_packet_that_arrives_is_reported(
+            delays in prop::collection::vec(0u64..400, 1..600), every in 1usize..40,
+        ) {
+            let mut order: Vec<(u64, u32)> =
+                (0u32..).zip(&delays).map(|(number, ms)| (5 * u64::from(number) + ms, number)).collect();
+            order.sort_unstable();
+            let mut arrivals = TwccArrivals::default();
+            let mut reported = std::collections::BTreeMap::new();
+            for (place, (ms, number)) in order.iter().enumerate() {
+                arrivals.on_packet(*number, Time::from_nanos(ms * 1_000_000));
+                if place % every == 0 || place + 1 == order.len() {
+                    while let Some(report) = arrivals.report() {
+                        let numbers = u32::from(report.base)..;
+                        let known = numbers.zip(report.arrivals);
+                        reported.extend(known.filter_map(|(number, at)| Some((number, at?))));
+                    }
+                }
+            }
+            let sent = order.iter().map(|(ms, number)| (*number, Time::from_nanos(ms * 1_000_000)));
+            prop_assert_eq!(reported, sent.collect());
+            prop_assert!(arrivals.arrivals.len() < 100 + FORGOTTEN + 200, "{}", arrivals.arrivals.len());
+        }
     }
 }

@@ -279,7 +279,10 @@ impl FlowState {
     }
 
     pub(super) fn finish(self, shape: FlowShape, end: Time, window: Span) -> FlowMetrics {
-        let datagrams = self.datagrams;
+        let mut datagrams = self.datagrams;
+        if let Some(until) = datagrams.frames.frozen_until() {
+            datagrams.media.freezes.on_end(until);
+        }
         FlowMetrics {
             name: shape.name,
             kind: shape.kind,

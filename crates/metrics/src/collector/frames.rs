@@ -189,6 +189,12 @@ impl Frames {
         self.before = (self.libwebrtc.found(), self.w3c.found());
     }
 
+    /// The time up to which the picture stands still at the end, if that is a freeze.
+    pub(super) fn frozen_until(&self) -> Option<Time> {
+        let stands = self.last_complete.is_some_and(|last| self.last_sent > last);
+        (stands && self.libwebrtc.clone().on_frame(self.last_sent)).then_some(self.last_sent)
+    }
+
     pub(super) fn finish(mut self, end: Time) -> FrameMetrics {
         let overtaken = match self.is_told {
             true => 0,

@@ -124,6 +124,26 @@ impl FreezeLog {
         }
     }
 
+    /// At the end the picture stands still, up to `until`, and no frame has ended that: the first one that was not shown stands for it.
+    pub(super) fn on_end(&mut self, until: Time) {
+        if let Some(frame) = self.frames.front().copied() {
+            let rest = self.frames.len() as u32;
+            self.explain(until, frame.captured, true);
+            if let Some(freeze) =
+                self.found.last_mut().filter(|freeze| freeze.frame == frame.number)
+            {
+                freeze.never_shown = rest;
+                let later = self.lost.drain(..).map(|(_, lost)| lost);
+                for lost in later {
+                    freeze.lost_packets += 1;
+                    if freeze.lost.len() < MOST_LOST {
+                        freeze.lost.push(lost);
+                    }
+                }
+            }
+        }
+    }
+
     pub(super) fn found(self) -> Vec<Freeze> {
         self.found
     }

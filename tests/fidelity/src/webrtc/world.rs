@@ -8,7 +8,7 @@ use sojourn_host::AppModel;
 use sojourn_host::apps::BulkConfig;
 use sojourn_host::tcp::Config as Transport;
 use sojourn_link::{LossConfig, RateConfig, RateSpec};
-use sojourn_media::call::{CallConfig, CallSpec, Copies, Playout};
+use sojourn_media::call::{CallConfig, CallSpec, Playout};
 use sojourn_media::{control, source};
 use sojourn_metrics::qoe::{FreezeRule, freezes};
 use sojourn_scenario::{App, ExternalApp, Flow, Host, Link, Scenario, Traffic, Until};
@@ -87,13 +87,9 @@ fn steps(situation: &Situation, values: &[(f64, f64)], written: impl Fn(f64) -> 
 pub fn model_of(call: &Call) -> Arc<dyn AppModel> {
     let max_rate = Rate::from_bps((call.max_kbps * 1e3) as u64);
     let spec = match call.kind {
-        Kind::Chromium | Kind::Str0m => CallSpec {
-            source: SOURCE.to_owned(),
-            max_rate,
-            adjuster: true,
-            copies: Copies::One,
-            ..CallSpec::default()
-        },
+        Kind::Chromium | Kind::Str0m => {
+            CallSpec { source: SOURCE.to_owned(), max_rate, adjuster: true, ..CallSpec::default() }
+        }
         // Its encoder is rebuilt by `new_encoder`, so the source itself makes no transients.
         Kind::Aiortc => CallSpec {
             source: X264.to_owned(),
@@ -103,7 +99,6 @@ pub fn model_of(call: &Call) -> Arc<dyn AppModel> {
             packet: Bytes::new(1328),
             new_encoder: 0.1,
             nack_again: false,
-            copies: Copies::Each,
             playout: Playout::NextFrame,
             pacer_burst: Some(Span::ZERO),
             ..CallSpec::default()

@@ -14,7 +14,9 @@ use sojourn_core::param::{number, rate, time};
 use sojourn_core::{Rate, Span, SpecError, Time};
 
 use self::estimator::RemoteEstimator;
-use super::{Algorithm, Controller, Estimates, Estimator, FeedbackKind, Outputs, Setup, in_order};
+use super::{
+    Algorithm, Controller, Estimates, Estimator, FeedbackKind, Outputs, Setup, Stack, in_order,
+};
 
 const FASTEST: Rate = Rate::from_bps(1_000_000_000_000);
 const SLOWEST: Rate = Rate::from_bps(1000);
@@ -58,6 +60,10 @@ impl Algorithm for Config {
     fn agree(&self) -> Result<(), SpecError> {
         in_order(("least", self.least), ("start", self.start))?;
         in_order(("start", self.start), ("most", self.most))
+    }
+
+    fn stack(&self) -> Stack {
+        Stack::Aiortc
     }
 
     fn feedback(&self) -> FeedbackKind {

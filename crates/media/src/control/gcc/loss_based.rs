@@ -55,6 +55,8 @@ pub(super) struct LossBased {
     /// How many observations were made in all.
     count: u64,
     partial: Observation,
+    /// The packets of it that are lost so far.
+    missing: Vec<u64>,
     /// When the newest packet of the newest observation was sent.
     observed: Option<Time>,
     best: Option<Candidate>,
@@ -85,6 +87,7 @@ impl LossBased {
             observations: Vec::new(),
             count: 0,
             partial: Observation::default(),
+            missing: Vec::new(),
             observed: None,
             best: None,
             acknowledged: None,
@@ -166,10 +169,15 @@ impl LossBased {
     fn observe(&mut self, reports: &[Report]) -> bool {
         let (mut first, mut last) = (Time::NEVER, Time::ZERO);
         for report in reports {
-            let size = f64::from(report.packet.size);
+            let (number, size) = (report.packet.number, f64::from(report.packet.size));
             self.partial.sent += size;
             if report.arrived.is_none() {
                 self.partial.lost += size;
+                self.missing.push(number);
+            } else if let Some(place) = self.missing.iter().position(|own| *own == number) {
+                // It was only overtaken.
+                self.missing.swap_remove(place);
+                self.partial.lost -= size;
             }
             first = first.min(report.packet.at);
             last = last.max(report.packet.at);
@@ -197,6 +205,7 @@ impl LossBased {
             k_sent: sent / 1e3,
         });
         self.partial = Observation::default();
+        self.missing.clear();
         self.count += 1;
         true
     }
@@ -447,7 +456,8 @@ mod tests {
                 number += 1.0;
                 let is_lost = loss * number >= lost + 1.0;
                 lost += f64::from(u8::from(is_lost));
-                let packet = Sent { at: *now, size: 1200, ..Sent::default() };
+                let (at, number) = (*now, number as u64);
+                let packet = Sent { at, number, size: 1200, ..Sent::default() };
                 let arrived = (!is_lost).then_some(*now);
                 reports.push(Report { packet, arrived, ecn: Ecn::NotEct });
                 *now += apart;
@@ -479,6 +489,21 @@ mod tests {
         assert!((0.9e6..=2.1e6).contains(&control.result()), "{}", control.result());
         feed(&mut control, &mut now, 0.0, 30.0);
         assert_eq!(control.result(), 3e6);
+    }
+
+    #[test]
+    fn a_packet_that_was_only_overtaken_is_no_loss() {
+        let mut control = control();
+        let report = |number, ms, arrived| {
+            let at = Time::ZERO + Span::from_millis(ms);
+            let packet = Sent { at, number, size: 1200, ..Sent::default() };
+            Report { packet, arrived, ecn: Ecn::NotEct }
+        };
+        control.observe(&[report(0, 0, Some(Time::ZERO)), report(1, 10, None)]);
+        control.observe(&[report(1, 10, Some(Time::ZERO)), report(2, 20, None)]);
+        control.observe(&[report(3, 900, Some(Time::ZERO))]);
+        let [observation] = &control.observations[..] else { panic!("one is complete") };
+        assert_eq!((observation.sent, observation.lost), (5.0 * 1200.0, 1200.0));
     }
 
     /// The bound is 100 kbit/s / 0.25. The rate may be lower, because the arriving rate also limits it

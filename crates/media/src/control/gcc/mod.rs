@@ -34,7 +34,7 @@ use self::throughput::Throughput;
 use self::trendline::{Trendline, Usage};
 use super::{
     Algorithm, Controller, Estimates, Feedback, FeedbackKind, LIBWEBRTC_BURST, LIBWEBRTC_LIMIT,
-    Outputs, Outstanding, Probe, ReceiverReport, Sent, Setup, in_order,
+    Outputs, Outstanding, Probe, ReceiverReport, Sent, Setup, Stack, in_order,
 };
 
 const FASTEST: Rate = Rate::from_bps(1_000_000_000_000);
@@ -126,6 +126,10 @@ impl Algorithm for Config {
 
     fn pacer_limit(&self) -> Option<Span> {
         Some(LIBWEBRTC_LIMIT)
+    }
+
+    fn stack(&self) -> Stack {
+        Stack::Libwebrtc
     }
 }
 
