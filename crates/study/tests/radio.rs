@@ -173,3 +173,34 @@ fn ofdma_sends_to_and_asks_several_stations_at_once() {
     let down = of("ofdma = \"on uplink off\"");
     assert!(down[2] > 0.8 * alone[2] && down != alone, "{down:?} with downlink OFDMA");
 }
+
+/// Goodput of the flows `one` to `four`, TCP downwards or upwards, of three stations of 802.11ax and one that can't join
+/// their PPDUs.
+fn beside_an_older_station(queueing: &str, ofdma: &str, last: &str) -> [f64; 4] {
+    let radio = format!("ofdma = \"{ofdma}\"");
+    let text = STUDY
+        .replace("queueing = \"airtime\"", &format!("queueing = \"{queueing}\""))
+        .replace("RADIO", &radio)
+        .replace("STATION", "")
+        .replace("1500ms", "4s")
+        .replace("name = \"four\"\nmode = \"he mcs 11\"", "name = \"four\"\nmode = \"ht mcs 7\"")
+        .replace("app = \"udp\"", "app = \"bulk\"\ncca = \"cubic\"")
+        .replace("rate = \"60Mbps\"\n", "")
+        .replace("src = \"three\"\ndst = \"server\"", "src = \"server\"\ndst = \"three\"")
+        .replace("src = \"four\"\ndst = \"server\"", last);
+    let study = Study::parse("radio.toml", &text, Path::new(""), &Overrides::default());
+    let results = finished(&study.unwrap_or_else(|error| panic!("{error}")));
+    ["one", "two", "three", "four"].map(|flow| value(&results, Kind::Flow, flow, "goodput_mbps"))
+}
+
+#[test]
+fn downloads_and_uploads_of_an_older_station_go_on_beside_ofdma() {
+    for queueing in ["fq-mac", "airtime", "mac80211"] {
+        for ofdma in ["on", "on uplink off", "on proportional-fair"] {
+            for last in ["src = \"server\"\ndst = \"four\"", "src = \"four\"\ndst = \"server\""] {
+                let mbps = beside_an_older_station(queueing, ofdma, last);
+                assert!(mbps.iter().all(|mbps| *mbps > 5.0), "{queueing} '{ofdma}': {mbps:?}");
+            }
+        }
+    }
+}

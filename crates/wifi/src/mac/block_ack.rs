@@ -87,6 +87,12 @@ impl Agreement {
         self.msdus.iter_mut()
     }
 
+    /// The oldest MPDU that may be sent again.
+    pub(crate) fn first_to_repeat(&self) -> Option<&Msdu> {
+        let may = |msdu: &&Msdu| msdu.ppdu == 0 && msdu.fate == Fate::Open && msdu.mpdu_octets > 0;
+        self.msdus.iter().find(may)
+    }
+
     /// The oldest that is not delivered.
     pub(crate) fn first_open(&self) -> Option<&Msdu> {
         self.msdus.iter().find(|msdu| msdu.fate == Fate::Open)

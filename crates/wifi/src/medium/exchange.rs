@@ -6,6 +6,7 @@ use sojourn_qdisc::Reshape;
 
 use super::attempt::{Attempt, Ppdu, What};
 use super::link::Sending;
+use super::multi_user::Serving;
 use super::{CATEGORIES, Medium, Reserved, Txop};
 use crate::mac::aggregation::Psdu;
 use crate::mac::block_ack::{Fate, Passing};
@@ -111,31 +112,43 @@ impl<P: Reshape + Send> Medium<P> {
             let what = What::BlockAckReq { link: number as u32 };
             return (is_first || whole <= left).then_some(Attempt { edcaf: index, what, time });
         }
-        if node == 0
-            && self.multi.is_some()
-            && let Some(attempt) = self.serve_several(now, ac, left, listener)
-        {
-            return Some(attempt);
-        }
-        let ppdu = if self.is_prepared(node) {
-            let first = *self.prepared[ac].first()?;
-            self.use_choice(&first.ppdu);
-            let sending = self.links[first.ppdu.link as usize].sending;
-            let whole = sending.protection(&self.config) + first.airtime + sifs + sending.block_ack;
-            if !is_first && whole > left {
-                return None;
+        let ppdu = if node == 0 && self.multi.is_some() {
+            match self.serve(now, ac, left, is_first, listener)? {
+                Serving::Several(attempt) => return Some(attempt),
+                Serving::One(ppdu) => ppdu,
             }
-            first.ppdu
-        } else if node == 0 && self.staged.is_some() {
-            self.put_together_staged(now, ac, left, is_first, listener)?
         } else {
-            self.put_together(now, node, ac, left, is_first, listener)?
+            self.serve_one(now, node, ac, left, is_first, listener)?
         };
         let sending = self.links[ppdu.link as usize].sending;
         let octets = ppdu.psdu.octets(&sending.mode);
         let has_rts = octets > sending.rts_threshold;
         let time = if has_rts { sending.rts } else { sending.mode.txtime(octets) };
         Some(Attempt { edcaf: index, what: What::Data { ppdu, has_rts }, time })
+    }
+
+    /// A PPDU for one station.
+    pub(super) fn serve_one(
+        &mut self,
+        now: Time,
+        node: usize,
+        ac: usize,
+        left: Span,
+        is_first: bool,
+        listener: &mut impl Listener<P>,
+    ) -> Option<Ppdu> {
+        if self.is_prepared(node) {
+            let first = *self.prepared[ac].first()?;
+            self.use_choice(&first.ppdu);
+            let sending = self.links[first.ppdu.link as usize].sending;
+            let response = self.config.sifs + sending.block_ack;
+            let whole = sending.protection(&self.config) + first.airtime + response;
+            return (is_first || whole <= left).then_some(first.ppdu);
+        }
+        if node == 0 && self.staged.is_some() {
+            return self.put_together_staged(now, ac, left, is_first, listener);
+        }
+        self.put_together(now, node, ac, left, is_first, listener)
     }
 
     /// A PPDU for the station whose turn it is.
@@ -181,7 +194,7 @@ impl<P: Reshape + Send> Medium<P> {
         }
     }
 
-    fn put_together_for(
+    pub(super) fn put_together_for(
         &mut self,
         now: Time,
         (node, station, ac): (usize, usize, usize),
@@ -221,6 +234,11 @@ impl<P: Reshape + Send> Medium<P> {
                 let sending = self.links[link].sending;
                 self.air.attempts += 1;
                 self.counts[link / CATEGORIES].attempts += 1;
+                if usize::from(attempt.edcaf) < CATEGORIES
+                    && let Some(multi) = &mut self.multi
+                {
+                    multi.has_served_one(link % CATEGORIES);
+                }
                 if has_rts {
                     at += sending.rts + sifs + sending.cts + sifs;
                     self.air.rts += sending.rts;

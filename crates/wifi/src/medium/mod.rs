@@ -704,6 +704,34 @@ impl<P: Reshape + Send> Medium<P> {
         self.build_in(now, (node, station, ac), &mode, limit, 0, is_exempt, listener)
     }
 
+    /// Whether the first frame that [`Medium::build_in`] would send fits; false if there is none.
+    pub(super) fn next_fits(
+        &mut self,
+        now: Time,
+        (node, station, ac): (usize, usize, usize),
+        mode: &Mode,
+        limit: Span,
+        reserved: u32,
+        listener: &mut impl Listener<P>,
+    ) -> bool {
+        let agreement = &self.links[Self::link_index(node, station, ac)].agreement;
+        let mpdu = if agreement.to_repeat > 0 {
+            agreement.first_to_repeat().map(|msdu| msdu.mpdu_octets)
+        } else {
+            let (queue, store) = (&mut self.queues[node], &mut self.store);
+            let first = queue.first(now, station, AccessCategory::ALL[ac], store, listener);
+            let body = |ip_len| crate::mac::aggregation::msdu_octets(ip_len);
+            let is_qos = self.config.is_qos;
+            first.map(|first| crate::mac::aggregation::mpdu_octets(body(first.ip_len), is_qos))
+        };
+        let mut alone = Psdu::default();
+        let limit = limit.min(self.config.limits.ppdu_time);
+        mpdu.is_some_and(|mpdu| {
+            alone.add(mpdu);
+            mode.txtime(alone.octets(mode) + reserved) <= limit
+        })
+    }
+
     /// The same in another mode, where the PSDU is to have room for `reserved` octets more.
     #[expect(clippy::too_many_arguments, reason = "who sends what to whom, and how much of it")]
     fn build_in(

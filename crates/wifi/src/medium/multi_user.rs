@@ -17,7 +17,7 @@ use crate::ofdma::{
     ASKED_BLOCK_ACK, Acknowledgement, Layout, Ofdma, RandomAccess, STATUS_REPORT, Scheduler, Sizes,
     Trigger, multi_station_block_ack,
 };
-use crate::phy::{Format, HeLtf, Mode, Ru, Scheduled, Width};
+use crate::phy::{Format, GuardInterval, HeLtf, Mode, Ru, Scheduled, Width};
 use crate::port::Listener;
 
 /// Queue sizes are reported in units of so many octets (section 9.2.4.5.6).
@@ -38,8 +38,24 @@ pub(crate) struct MultiUser {
     /// When it asks for the medium for a Trigger frame.
     trigger_at: Time,
     pub(super) is_trigger_due: bool,
-    was_down: bool,
+    last: Last,
     random: Stream,
+}
+
+/// What the access point had the medium for last, where Trigger frames go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Last {
+    Uplink,
+    /// It sent to several stations.
+    Several,
+    /// It sent to one station.
+    One,
+}
+
+/// What the access point sends.
+pub(super) enum Serving {
+    Several(Attempt),
+    One(Ppdu),
 }
 
 /// What one resource unit carries.
@@ -66,7 +82,7 @@ impl MultiUser {
             psdus: Vec::new(),
             trigger_at: Time::NEVER,
             is_trigger_due: false,
-            was_down: false,
+            last: Last::One,
             random,
             config: ofdma,
         }))
@@ -91,6 +107,48 @@ impl MultiUser {
     pub(super) fn sends_down(&self) -> bool {
         self.config.downlink
     }
+
+    /// The access point has sent to one station.
+    pub(super) fn has_served_one(&mut self, ac: usize) {
+        if ac == AccessCategory::Be as usize {
+            self.last = Last::One;
+        }
+    }
+
+    /// Whether it is the uplink's turn: the two directions take turns, but the uplink has to wait for a Trigger
+    /// frame to be due if the access point sends to one station at a time.
+    fn is_turn_of_uplink(&self) -> bool {
+        match self.last {
+            Last::Uplink => false,
+            Last::Several => true,
+            Last::One => self.is_trigger_due,
+        }
+    }
+}
+
+/// A downlink PPDU that is planned.
+struct DownPlan {
+    layout: Layout,
+    width: Width,
+    scheduled: Scheduled,
+    guard: GuardInterval,
+    /// The longest of those of its units.
+    preamble: Span,
+    response: Span,
+    protection: Span,
+    /// Octets of each PSDU that are kept for a Trigger frame.
+    reserved: u32,
+    /// How long the PPDU may take.
+    room: Span,
+}
+
+impl DownPlan {
+    /// The mode of a unit, for a station that has `own` on the whole channel.
+    fn mode(&self, own: Mode, number: usize) -> Mode {
+        let (ru, ltf) = (self.layout.unit(number), HeLtf::EightMicros);
+        Mode::he_mu(own.mcs(), own.streams(), self.width, ru, self.guard, ltf, self.scheduled)
+            .expect("a mode for the whole channel has one for each of its units")
+    }
 }
 
 fn is_he(mode: &Mode) -> bool {
@@ -98,45 +156,85 @@ fn is_he(mode: &Mode) -> bool {
 }
 
 impl<P: Reshape + Send> Medium<P> {
-    /// What the access point sends for several stations within `left`, if it serves several now.
-    pub(super) fn serve_several(
+    /// What the access point sends within `left`: to several stations, for several stations, or to one.
+    pub(super) fn serve(
         &mut self,
         now: Time,
         ac: usize,
         left: Span,
+        is_first: bool,
         listener: &mut impl Listener<P>,
-    ) -> Option<Attempt> {
+    ) -> Option<Serving> {
         let mut multi = self.multi.take()?;
-        // Downlink and uplink take turns.
-        let mut attempt = None;
-        if ac == AccessCategory::Be as usize && (multi.was_down || self.pending[ac] == 0) {
-            attempt = self.plan_uplink(&mut multi, now);
+        let is_best_effort = ac == AccessCategory::Be as usize;
+        let mut serving = None;
+        if is_best_effort && (multi.is_turn_of_uplink() || self.pending[ac] == 0) {
+            serving = self.serve_up(&mut multi, now);
         }
-        attempt = attempt.or_else(|| self.plan_downlink(&mut multi, now, ac, left, listener));
-        if attempt.is_none() && ac == AccessCategory::Be as usize && multi.is_trigger_due {
-            attempt = self.plan_uplink(&mut multi, now);
+        serving =
+            serving.or_else(|| self.serve_down(&mut multi, now, ac, left, is_first, listener));
+        if serving.is_none() && is_best_effort && multi.is_trigger_due {
+            serving = self.serve_up(&mut multi, now);
         }
-        // If nothing came of it, the station for which a Trigger was due has left, or has sent by
-        // itself.
-        multi.is_trigger_due &= attempt.is_some() || ac != AccessCategory::Be as usize;
         self.multi = Some(multi);
-        attempt
+        serving
     }
 
-    /// A PPDU with a PSDU for each of several stations.
-    fn plan_downlink(
+    fn serve_up(&mut self, multi: &mut MultiUser, now: Time) -> Option<Serving> {
+        let attempt = self.plan_uplink(multi, now);
+        // If nothing came of it, the station for which a Trigger was due has left, or has sent by
+        // itself.
+        multi.is_trigger_due &= attempt.is_some();
+        attempt.map(Serving::Several)
+    }
+
+    /// The station whose turn it is by the order of the queues decides: if it fits a PPDU for several stations, others
+    /// join it; if not, it is served alone.
+    fn serve_down(
         &mut self,
         multi: &mut MultiUser,
         now: Time,
         ac: usize,
         left: Span,
+        is_first: bool,
+        listener: &mut impl Listener<P>,
+    ) -> Option<Serving> {
+        if !multi.config.downlink {
+            return self.serve_one(now, 0, ac, left, is_first, listener).map(Serving::One);
+        }
+        // CoDel may have dropped all packets of a station.
+        for _ in 0..=self.config.stations.len() {
+            let station = self.choose(0, ac)?;
+            let several = self.plan_downlink(multi, now, ac, station as u16, left, listener);
+            if let Some(attempt) = several {
+                return Some(Serving::Several(attempt));
+            }
+            let ppdu = self.put_together_for(now, (0, station, ac), left, is_first, listener);
+            if let Some(ppdu) = ppdu {
+                let mode = self.links[ppdu.link as usize].sending.mode;
+                let bits = 8.0 * f64::from(ppdu.psdu.octets(&mode));
+                multi.down.serve([(station as u16, bits)].into_iter());
+                return Some(Serving::One(ppdu));
+            }
+        }
+        None
+    }
+
+    /// A PPDU with a PSDU for each of several stations, if it can be one of `leader` and others.
+    fn plan_downlink(
+        &mut self,
+        multi: &mut MultiUser,
+        now: Time,
+        ac: usize,
+        leader: u16,
+        left: Span,
         listener: &mut impl Listener<P>,
     ) -> Option<Attempt> {
-        if !multi.config.downlink {
-            return None;
-        }
         let category = AccessCategory::ALL[ac];
         let width = self.width()?;
+        if !is_he(&self.config.stations[usize::from(leader)].down.mode) {
+            return None;
+        }
         multi.chosen.clear();
         for station in 0..self.config.stations.len() {
             let number = Self::link_index(0, station, ac);
@@ -148,43 +246,42 @@ impl<P: Reshape + Send> Medium<P> {
                 multi.chosen.push(station as u16);
             }
         }
-        let links = &self.links;
-        let mode_of =
-            |station: u16| links[Self::link_index(0, usize::from(station), ac)].sending.mode;
-        multi.down.order(&mut multi.chosen, |station| mode_of(station).rate().as_mbps());
-        let wanted = multi.config.stations.min(multi.chosen.len() as u32);
-        let layout = Layout::filled(multi.config.sizes, width, wanted)?;
-        let count = layout.units;
-        if count < 2 {
+        if !multi.chosen.contains(&leader) {
             return None;
         }
-        multi.chosen.truncate(count as usize);
-        let modes = || multi.chosen.iter().map(|station| mode_of(*station));
-        let lowest = modes().map(|mode| mode.mcs()).min()?;
-        let scheduled = Scheduled { stations: count, sig_b_mcs: lowest.min(SIG_B_HIGHEST) };
-        // Guard interval and training are those of all.
-        let guard = modes().map(|mode| mode.guard()).max()?;
-        let unit = |mode: Mode, ru: Ru| {
-            Mode::he_mu(mode.mcs(), mode.streams(), width, ru, guard, HeLtf::EightMicros, scheduled)
-                .expect("a mode for the whole channel has one for each of its units")
+        let rate = |station: u16| {
+            let link = Self::link_index(0, usize::from(station), ac);
+            self.links[link].sending.mode.rate().as_mbps()
         };
-        let preamble = modes().map(|mode| unit(mode, layout.unit(0)).preamble()).max()?;
-        let response = self.downlink_response(multi, ac, &layout);
-        let protection = self.protection(multi);
-        let reserved = match multi.config.acknowledgement {
-            Acknowledgement::Aggregated => {
-                crate::mac::frames::subframe(Trigger::BlockAck.octets(1))
+        multi.down.order(&mut multi.chosen, rate);
+        multi.down.lead(&mut multi.chosen, leader);
+        // Whoever does not fit its unit takes part in none, and the others' units are larger without it.
+        let plan = loop {
+            let plan = self.lay_out(multi, ac, left, width)?;
+            let count = plan.layout.units as usize;
+            let mut unfit = Vec::new();
+            for number in 0..count {
+                let station = multi.chosen[number];
+                if !self.fits(now, &plan, (number, station), ac, listener) {
+                    unfit.push(station);
+                }
             }
-            _ => 0,
+            if unfit.contains(&leader) {
+                self.forget_dropped(0);
+                return None;
+            }
+            if unfit.is_empty() {
+                multi.chosen.truncate(count);
+                break plan;
+            }
+            multi.chosen.retain(|station| !unfit.contains(station));
         };
-        let room = left.saturating_sub(response + protection);
+        let DownPlan { layout, preamble, reserved, response, protection, .. } = plan;
         multi.psdus.clear();
         let mut longest = Span::ZERO;
         for number in 0..multi.chosen.len() {
             let station = multi.chosen[number];
-            let own = self.links[Self::link_index(0, usize::from(station), ac)].sending.mode;
-            let mode = unit(own, layout.unit(number));
-            let limit = room.saturating_sub(preamble - mode.preamble());
+            let (mode, limit) = self.on_unit(&plan, (number, station), ac);
             let place = (0, usize::from(station), ac);
             let ppdu = self.build_in(now, place, &mode, limit, reserved, false, listener);
             let Some(mut ppdu) = ppdu else { continue };
@@ -195,9 +292,7 @@ impl<P: Reshape + Send> Medium<P> {
             longest = longest.max(time);
             multi.psdus.push(MuPsdu { station, ppdu, mode, random_unit: None });
         }
-        if multi.psdus.is_empty() {
-            return None;
-        }
+        debug_assert_eq!(multi.psdus.len(), layout.units as usize);
         let bits = |psdu: &MuPsdu| 8.0 * f64::from(psdu.ppdu.psdu.octets(&psdu.mode));
         multi.down.passes(&multi.chosen);
         multi.down.serve(multi.psdus.iter().map(|psdu| (psdu.station, bits(psdu))));
@@ -206,13 +301,67 @@ impl<P: Reshape + Send> Medium<P> {
         Some(Attempt { edcaf: ac as u16, what, time })
     }
 
+    /// Units for as many of the chosen stations as come first; `None` if that is one.
+    fn lay_out(&self, multi: &MultiUser, ac: usize, left: Span, width: Width) -> Option<DownPlan> {
+        let wanted = multi.config.stations.min(multi.chosen.len() as u32);
+        let layout = Layout::filled(multi.config.sizes, width, wanted)?;
+        let count = layout.units;
+        if count < 2 {
+            return None;
+        }
+        let chosen = &multi.chosen[..count as usize];
+        let mode_of =
+            |station: &u16| self.links[Self::link_index(0, usize::from(*station), ac)].sending.mode;
+        let lowest = chosen.iter().map(|station| mode_of(station).mcs()).min()?;
+        let mut plan = DownPlan {
+            layout,
+            width,
+            scheduled: Scheduled { stations: count, sig_b_mcs: lowest.min(SIG_B_HIGHEST) },
+            // Guard interval and training are those of all.
+            guard: chosen.iter().map(|station| mode_of(station).guard()).max()?,
+            preamble: Span::ZERO,
+            response: self.downlink_response(multi, chosen, ac, &layout),
+            protection: self.protection(multi, chosen),
+            reserved: match multi.config.acknowledgement {
+                Acknowledgement::Aggregated => frames::subframe(Trigger::BlockAck.octets(1)),
+                _ => 0,
+            },
+            room: Span::ZERO,
+        };
+        plan.room = left.saturating_sub(plan.response + plan.protection);
+        plan.preamble =
+            chosen.iter().map(|station| plan.mode(mode_of(station), 0).preamble()).max()?;
+        Some(plan)
+    }
+
+    /// How a station is sent to on its unit, and how long that may take.
+    fn on_unit(&self, plan: &DownPlan, (number, station): (usize, u16), ac: usize) -> (Mode, Span) {
+        let own = self.links[Self::link_index(0, usize::from(station), ac)].sending.mode;
+        let mode = plan.mode(own, number);
+        (mode, plan.room.saturating_sub(plan.preamble - mode.preamble()))
+    }
+
+    /// Whether the next frame of a station fits its unit; false if there is none after all, because CoDel dropped it.
+    fn fits(
+        &mut self,
+        now: Time,
+        plan: &DownPlan,
+        (number, station): (usize, u16),
+        ac: usize,
+        listener: &mut impl Listener<P>,
+    ) -> bool {
+        let (mode, limit) = self.on_unit(plan, (number, station), ac);
+        let place = (0, usize::from(station), ac);
+        self.next_fits(now, place, &mode, limit, plan.reserved, listener)
+    }
+
     /// MU-RTS and CTS with the spaces after them, if they are sent (section 26.2.6).
-    fn protection(&self, multi: &MultiUser) -> Span {
+    fn protection(&self, multi: &MultiUser, stations: &[u16]) -> Span {
         if !multi.config.mu_rts {
             return Span::ZERO;
         }
         let sifs = self.config.sifs;
-        self.trigger_time(multi, Trigger::Rts, 0) + sifs + Self::cts_time() + sifs
+        self.trigger_time(stations, Trigger::Rts, 0) + sifs + Self::cts_time() + sifs
     }
 
     /// All answer an MU-RTS at 6 Mbit/s, so that their frames are one.
@@ -223,7 +372,7 @@ impl<P: Reshape + Send> Medium<P> {
     /// How long the first frame of an exchange is on the air, an MU-RTS or what would come first without it.
     fn first_frame(&self, multi: &MultiUser, otherwise: Span) -> Span {
         match multi.config.mu_rts {
-            true => self.trigger_time(multi, Trigger::Rts, 0),
+            true => self.trigger_time(&multi.chosen, Trigger::Rts, 0),
             false => otherwise,
         }
     }
@@ -238,14 +387,20 @@ impl<P: Reshape + Send> Medium<P> {
     }
 
     /// From the end of a downlink PPDU to that of its last acknowledgement (section 26.4.4).
-    fn downlink_response(&self, multi: &MultiUser, ac: usize, layout: &Layout) -> Span {
+    fn downlink_response(
+        &self,
+        multi: &MultiUser,
+        stations: &[u16],
+        ac: usize,
+        layout: &Layout,
+    ) -> Span {
         let sifs = self.config.sifs;
         let sending =
             |station: &u16| &self.links[Self::link_index(0, usize::from(*station), ac)].sending;
         let window = u32::from(self.config.limits.window);
         let together = || {
-            let block_ack = ASKED_BLOCK_ACK + crate::mac::frames::block_ack(window);
-            let last = multi.chosen.iter().enumerate().map(|(number, station)| {
+            let block_ack = ASKED_BLOCK_ACK + frames::block_ack(window);
+            let last = stations.iter().enumerate().map(|(number, station)| {
                 let up = self.up_mode(usize::from(*station));
                 self.asked(multi, &up, layout.unit(number)).txtime(block_ack)
             });
@@ -254,7 +409,7 @@ impl<P: Reshape + Send> Medium<P> {
         match multi.config.acknowledgement {
             Acknowledgement::InTurn => {
                 let mut time = Span::ZERO;
-                for (number, station) in multi.chosen.iter().enumerate() {
+                for (number, station) in stations.iter().enumerate() {
                     let sending = sending(station);
                     if number > 0 {
                         time += sifs + sending.block_ack_req;
@@ -264,7 +419,7 @@ impl<P: Reshape + Send> Medium<P> {
                 time
             }
             Acknowledgement::MuBar => {
-                sifs + self.trigger_time(multi, Trigger::BlockAck, 0) + together()
+                sifs + self.trigger_time(stations, Trigger::BlockAck, 0) + together()
             }
             Acknowledgement::Aggregated => together(),
         }
@@ -275,23 +430,23 @@ impl<P: Reshape + Send> Medium<P> {
         let guard = multi.config.guard;
         let (mcs, streams, width) = (mode.mcs(), mode.streams(), mode.width());
         let ltf = match guard {
-            crate::phy::GuardInterval::Ns3200 => HeLtf::FourTimes,
+            GuardInterval::Ns3200 => HeLtf::FourTimes,
             _ => HeLtf::Twice,
         };
         Mode::he_tb(mcs, streams, width, ru, guard, ltf)
             .expect("a mode for the whole channel has one for each of its units")
     }
 
-    /// A Trigger frame for the chosen stations and for units of random access, in a mode that all of
+    /// A Trigger frame for these stations and for units of random access, in a mode that all of
     /// them understand.
-    fn trigger_time(&self, multi: &MultiUser, trigger: Trigger, random_units: u32) -> Span {
+    fn trigger_time(&self, stations: &[u16], trigger: Trigger, random_units: u32) -> Span {
         let mode_of = |station: usize| control_mode(&self.config.stations[station].down.mode);
         let slowest = |modes: &mut dyn Iterator<Item = Mode>| modes.min_by_key(Mode::rate);
         let mode = match random_units {
-            0 => slowest(&mut multi.chosen.iter().map(|station| mode_of(usize::from(*station)))),
+            0 => slowest(&mut stations.iter().map(|station| mode_of(usize::from(*station)))),
             _ => slowest(&mut (0..self.config.stations.len()).map(mode_of)),
         };
-        let octets = trigger.octets(multi.chosen.len() as u32 + random_units);
+        let octets = trigger.octets(stations.len() as u32 + random_units);
         mode.map_or(Span::ZERO, |mode| mode.txtime(octets))
     }
 
@@ -341,7 +496,7 @@ impl<P: Reshape + Send> Medium<P> {
         let mut status = Span::ZERO;
         let mut time = Span::ZERO;
         if asks_status {
-            time = self.trigger_time(multi, Trigger::BufferStatus, 0);
+            time = self.trigger_time(&multi.chosen, Trigger::BufferStatus, 0);
             let reports = multi.chosen.iter().enumerate().map(|(number, station)| {
                 let mode = self.up_mode(usize::from(*station));
                 self.asked(multi, &mode, layout.unit(number)).txtime(STATUS_REPORT)
@@ -349,9 +504,9 @@ impl<P: Reshape + Send> Medium<P> {
             status = time + sifs + reports.max().unwrap_or(Span::ZERO);
         }
         if status.is_zero() {
-            time = self.trigger_time(multi, Trigger::Basic, random_units);
+            time = self.trigger_time(&multi.chosen, Trigger::Basic, random_units);
         }
-        let protection = self.protection(multi);
+        let protection = self.protection(multi, &multi.chosen);
         let time = self.first_frame(multi, time);
         let what = What::Several(Several::Up { protection, status, layout, random_units });
         Some(Attempt { edcaf: AccessCategory::Be as u16, what, time })
@@ -379,12 +534,17 @@ impl<P: Reshape + Send> Medium<P> {
                 self.settle_up(&mut multi, start, (status, layout, random_units), txop, listener)
             }
         };
-        multi.was_down = matches!(several, Several::Down { .. });
+        let is_down = matches!(several, Several::Down { .. });
+        if is_down {
+            multi.last = Last::Several;
+        } else {
+            multi.last = Last::Uplink;
+        }
         // The next request for the medium counts from here.
         if multi.config.uplink {
             let is_pending = (0..self.config.stations.len())
                 .any(|station| self.most_urgent(station, now).is_some());
-            multi.is_trigger_due &= multi.was_down && is_pending;
+            multi.is_trigger_due &= is_down && is_pending;
             if !multi.is_trigger_due {
                 multi.trigger_at =
                     if is_pending { now + multi.config.interval } else { Time::NEVER };
@@ -449,7 +609,7 @@ impl<P: Reshape + Send> Medium<P> {
                 }
             }
             Acknowledgement::MuBar => {
-                let trigger = self.trigger_time(multi, Trigger::BlockAck, 0);
+                let trigger = self.trigger_time(&multi.chosen, Trigger::BlockAck, 0);
                 self.air.trigger += trigger;
                 self.air.block_ack += response - trigger - sifs * 2;
             }
@@ -486,7 +646,7 @@ impl<P: Reshape + Send> Medium<P> {
         multi.psdus.clear();
         multi.up.passes(&multi.chosen);
         if !status.is_zero() {
-            let asked = self.trigger_time(multi, Trigger::BufferStatus, 0);
+            let asked = self.trigger_time(&multi.chosen, Trigger::BufferStatus, 0);
             self.air.trigger += asked + (status - asked - sifs);
             at += status;
             multi.chosen.retain(|station| self.most_urgent(usize::from(*station), now).is_some());
@@ -495,7 +655,7 @@ impl<P: Reshape + Send> Medium<P> {
             }
             at += sifs;
         }
-        let trigger = self.trigger_time(multi, Trigger::Basic, random_units);
+        let trigger = self.trigger_time(&multi.chosen, Trigger::Basic, random_units);
         self.air.trigger += trigger;
         at += trigger;
         let asked_until = at;

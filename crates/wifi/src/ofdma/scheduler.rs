@@ -41,6 +41,14 @@ impl Scheduler {
         }
     }
 
+    /// The station whose turn it is by another order goes first, where stations take turns.
+    pub(crate) fn lead(&self, candidates: &mut [u16], leader: u16) {
+        let place = candidates.iter().position(|station| *station == leader);
+        if let (Policy::RoundRobin, Some(place)) = (self.policy, place) {
+            candidates[..=place].rotate_right(1);
+        }
+    }
+
     /// The turn passes to the station after these.
     pub(crate) fn passes(&mut self, stations: &[u16]) {
         if let Some(last) = stations.last() {

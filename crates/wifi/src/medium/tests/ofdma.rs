@@ -72,11 +72,11 @@ fn a_downlink_ppdu_for_four_stations_lasts_what_its_fields_say() {
     assert_eq!(of("aggregated"), [47_136, 912, 0, 0, 47_136 + 160 + 912]);
 }
 
-/// Three stations: the first has 106 tones, whose symbols have 408 bits, so that its ten packets of 15438 octets take
+/// Three stations: the one whose turn is first, the second, has 106 tones, whose symbols have 408 bits, so that its ten packets of 15438 octets take
 /// 303 of them; the others have 52 tones and five packets in 322. HE-SIG-B has 18 + 3 · 21 + 2 · 10 bits.
 #[test]
 fn units_of_two_sizes_serve_three_stations_at_once() {
-    let offered = [10, 5, 5];
+    let offered = [5, 10, 5];
     let of = |sizes: &str| {
         let text = format!("uplink off in-turn {sizes}");
         let mut medium = Medium::new(cell_with(&text, 3), ADDRESS, 1).unwrap();
@@ -273,6 +273,76 @@ fn one_station_alone_is_sent_to_as_without_ofdma() {
         run_out(medium);
     }
     assert_eq!(with.air(), without.air());
+}
+
+/// Mbit/s and part of the air's data of each station in two seconds, where these have more to receive than they can, and
+/// their own queues are kept full as well if `up`.
+fn saturated_downwards(
+    modes: &[&str],
+    queue: QueueConfig,
+    ofdma: &str,
+    up: bool,
+) -> Vec<(f64, f64)> {
+    let mut config = cell_with(ofdma, modes.len());
+    config.station = Parameters::EDCA;
+    config.queue = queue;
+    for (station, mode) in config.stations.iter_mut().zip(modes) {
+        let radio = Radio::new(Mode::parse(mode).unwrap());
+        (station.down, station.up) = (radio, radio);
+    }
+    let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
+    let mut drops = Drops::default();
+    let end = Span::from_secs(2);
+    for tick in 0..2000 {
+        let now = Time::ZERO + Span::from_millis(tick);
+        for (station, number) in (0..modes.len() as u16).flat_map(|s| (0..16).map(move |n| (s, n)))
+        {
+            let packet = Numbered { number, ip_len: 1500, dscp: 0, flow: u64::from(station) };
+            medium.offer(now, Port::down(station), &packet, &mut drops);
+            if up {
+                medium.offer(now, Port::up(station), &packet, &mut drops);
+            }
+        }
+        while medium.next_wake() < now + Span::from_millis(1) {
+            let now = medium.next_wake();
+            medium.on_wake(now, &mut drops);
+            while medium.poll_deliver(now).is_some() {}
+        }
+    }
+    check_air(&medium);
+    let counts = || (0..modes.len() as u16).map(|station| medium.counts(Port::down(station)));
+    let all: f64 = counts().map(|counts| counts.airtime.as_secs_f64()).sum();
+    let mbps = |bytes: u64| bytes as f64 * 8e-6 / end.as_secs_f64();
+    counts().map(|own| (mbps(own.delivered_bytes), own.airtime.as_secs_f64() / all)).collect()
+}
+
+fn queues_in_the_mac() -> [(&'static str, QueueConfig); 3] {
+    [
+        ("in turn", QueueConfig::in_mac(Schedule::RoundRobin)),
+        ("by airtime", QueueConfig::in_mac(Schedule::PAPER)),
+        ("mac80211", QueueConfig::mac80211()),
+    ]
+}
+
+/// An older station, or one whose frames are too long for a unit of 52 tones (1538 octets at MCS 0 take 7 ms there),
+/// has its turn between PPDUs for several stations, and the others have units without it.
+#[test]
+fn a_station_that_cannot_join_the_others_has_its_part_of_the_air() {
+    for last in ["ht mcs 7", "he mcs 0"] {
+        let modes = ["he mcs 7", "he mcs 7", "he mcs 7", last];
+        for (name, queue) in queues_in_the_mac() {
+            for ofdma in ["uplink off", "uplink off proportional-fair", "uplink off mixed-units"] {
+                let shares = saturated_downwards(&modes, queue.clone(), ofdma, false);
+                for (_, share) in &shares {
+                    assert!((0.2..0.3).contains(share), "{last} {name} {ofdma}: {shares:.3?}");
+                }
+            }
+        }
+        // Airtime is that of both directions, so only turns say what part a station has of one.
+        let queue = QueueConfig::in_mac(Schedule::RoundRobin);
+        let shares = saturated_downwards(&modes, queue, "", true);
+        assert!(shares.iter().all(|own| (0.2..0.3).contains(&own.1)), "{last}: {shares:.3?}");
+    }
 }
 
 #[test]
