@@ -259,6 +259,8 @@ impl<P: Reshape + Send> Medium<P> {
         let plan = loop {
             let plan = self.lay_out(multi, ac, left, width)?;
             let count = plan.layout.units as usize;
+            let last = multi.chosen[count - 1];
+            multi.down.sort_by_owed(&mut multi.chosen[..count]);
             let mut unfit = Vec::new();
             for number in 0..count {
                 let station = multi.chosen[number];
@@ -272,6 +274,8 @@ impl<P: Reshape + Send> Medium<P> {
             }
             if unfit.is_empty() {
                 multi.chosen.truncate(count);
+                multi.down.passes(last);
+                multi.down.note_sizes(&multi.chosen, plan.layout.wholes as usize);
                 break plan;
             }
             multi.chosen.retain(|station| !unfit.contains(station));
@@ -294,7 +298,6 @@ impl<P: Reshape + Send> Medium<P> {
         }
         debug_assert_eq!(multi.psdus.len(), layout.units as usize);
         let bits = |psdu: &MuPsdu| 8.0 * f64::from(psdu.ppdu.psdu.octets(&psdu.mode));
-        multi.down.passes(&multi.chosen);
         multi.down.serve(multi.psdus.iter().map(|psdu| (psdu.station, bits(psdu))));
         let what = What::Several(Several::Down { protection, time: longest, response });
         let time = self.first_frame(multi, longest);
@@ -644,7 +647,9 @@ impl<P: Reshape + Send> Medium<P> {
         let sifs = self.config.sifs;
         let mut at = now;
         multi.psdus.clear();
-        multi.up.passes(&multi.chosen);
+        if let Some(last) = multi.chosen.last() {
+            multi.up.passes(*last);
+        }
         if !status.is_zero() {
             let asked = self.trigger_time(&multi.chosen, Trigger::BufferStatus, 0);
             self.air.trigger += asked + (status - asked - sifs);
@@ -669,6 +674,8 @@ impl<P: Reshape + Send> Medium<P> {
             room =
                 room.min(txop.until.since(at).saturating_sub(sifs * 2 + block_ack(most_answers)));
         }
+        multi.up.sort_by_owed(&mut multi.chosen);
+        multi.up.note_sizes(&multi.chosen, layout.wholes as usize);
         let scheduled = multi.chosen.len();
         if random_units > 0 {
             self.contend_for_units(multi, now, random_units);

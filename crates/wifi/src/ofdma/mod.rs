@@ -76,7 +76,7 @@ sojourn_core::keywords! {
     /// Which resource units a PPDU has.
     pub Sizing for Sizes {
         "equal-units" = Sizes::Equal, "of one size, the smallest of which none stays empty";
-        "mixed-units" = Sizes::Mixed, "some of these halved, so that more stations have one; the stations whose turn is first have whole ones";
+        "mixed-units" = Sizes::Mixed, "some of these halved, so that more stations have one; with round-robin all have whole ones equally often, with proportional-fair the stations that come first";
     }
 }
 
@@ -184,7 +184,7 @@ impl Ofdma {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     whole: Ru,
-    wholes: u32,
+    pub(crate) wholes: u32,
     /// The size of the others.
     half: Ru,
     pub(crate) units: u32,

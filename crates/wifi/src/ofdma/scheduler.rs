@@ -1,8 +1,12 @@
 //! Which stations a PPDU is for.
 
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 use super::Policy;
+
+/// A whole unit, as a multiple of most numbers of stations.
+const WHOLE: i32 = 5040;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Scheduler {
@@ -10,6 +14,8 @@ pub(crate) struct Scheduler {
     stations: usize,
     /// The station whose turn is next.
     next: usize,
+    /// How much of a whole unit each station has had less than its part, in units of [`WHOLE`].
+    owed: Vec<i32>,
     /// What each station has had in a PPDU, on average.
     average: Vec<f64>,
     /// Weight of the last PPDU in it.
@@ -22,7 +28,11 @@ impl Scheduler {
             Policy::RoundRobin => Vec::new(),
             Policy::ProportionalFair => alloc::vec![0.0; stations],
         };
-        Self { policy, stations, next: 0, average, weight: 1.0 / window }
+        let owed = match policy {
+            Policy::RoundRobin => alloc::vec![0; stations],
+            Policy::ProportionalFair => Vec::new(),
+        };
+        Self { policy, stations, next: 0, owed, average, weight: 1.0 / window }
     }
 
     /// Sorts by turn, the next station first. `rate` is the rate that a station could have.
@@ -49,11 +59,26 @@ impl Scheduler {
         }
     }
 
-    /// The turn passes to the station after these.
-    pub(crate) fn passes(&mut self, stations: &[u16]) {
-        if let Some(last) = stations.last() {
-            self.next = (usize::from(*last) + 1) % self.stations;
+    /// Sorts the stations of a PPDU by who has its whole units, where stations take turns: those that have had fewest.
+    pub(crate) fn sort_by_owed(&self, stations: &mut [u16]) {
+        if self.policy == Policy::RoundRobin {
+            stations.sort_by_key(|station| Reverse(self.owed[usize::from(*station)]));
         }
+    }
+
+    /// The first `wholes` of these stations have whole units, and the others halves.
+    pub(crate) fn note_sizes(&mut self, stations: &[u16], wholes: usize) {
+        for (number, station) in stations.iter().enumerate() {
+            if let Some(owed) = self.owed.get_mut(usize::from(*station)) {
+                let had = if number < wholes { WHOLE } else { 0 };
+                *owed += WHOLE * wholes.min(stations.len()) as i32 / stations.len() as i32 - had;
+            }
+        }
+    }
+
+    /// The turn passes to the station after this one, the last in the order of turns.
+    pub(crate) fn passes(&mut self, last: u16) {
+        self.next = (usize::from(last) + 1) % self.stations;
     }
 
     /// Updates the averages: these stations were served, each with so many bits.

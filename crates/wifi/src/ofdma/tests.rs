@@ -138,10 +138,29 @@ fn stations_take_turns() {
     for _ in 0..5 {
         let mut candidates = [0, 1, 2, 4];
         scheduler.order(&mut candidates, |_| 1.0);
-        scheduler.passes(&candidates[..2]);
+        scheduler.passes(candidates[1]);
         seen.push((candidates[0], candidates[1]));
     }
     assert_eq!(seen, [(0, 1), (2, 4), (0, 1), (2, 4), (0, 1)]);
+}
+
+/// Three on a whole unit and two halves; or six of whom three are served at a time.
+#[test]
+fn whole_units_change_hands() {
+    for stations in [3, 6, 7] {
+        let mut scheduler = Scheduler::new(Policy::RoundRobin, stations, 20.0);
+        let mut wholes = alloc::vec![0; stations];
+        for _ in 0..210 {
+            let mut candidates: Vec<u16> = (0..stations as u16).collect();
+            scheduler.order(&mut candidates, |_| 1.0);
+            scheduler.passes(candidates[2]);
+            scheduler.sort_by_owed(&mut candidates[..3]);
+            scheduler.note_sizes(&candidates[..3], 1);
+            wholes[usize::from(candidates[0])] += 1;
+        }
+        let part = 210 / stations;
+        assert!(wholes.iter().all(|own| (part - 1..=part + 1).contains(own)), "{wholes:?}");
+    }
 }
 
 /// With rates that stay as they are, proportional fairness is equal time (Kelly).

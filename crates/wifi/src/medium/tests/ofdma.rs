@@ -324,6 +324,41 @@ fn queues_in_the_mac() -> [(&'static str, QueueConfig); 3] {
     ]
 }
 
+#[test]
+fn equal_stations_have_equal_parts_of_mixed_units() {
+    for stations in [3, 5, 6] {
+        let modes = alloc::vec!["he mcs 5 gi 1.6us"; stations];
+        for (name, queue) in queues_in_the_mac() {
+            let shares = saturated_downwards(&modes, queue, "uplink off mixed-units", false);
+            let all: f64 = shares.iter().map(|own| own.0).sum();
+            for (mbps, _) in &shares {
+                let part = mbps * stations as f64 / all;
+                assert!((0.97..1.03).contains(&part), "{stations} {name}: {shares:.2?}");
+            }
+        }
+        let mut config = cell_with("downlink off mixed-units", stations);
+        for station in &mut config.stations {
+            station.queue.limit = 100;
+        }
+        let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
+        let mut drops = Drops::default();
+        for station in 0..stations as u16 {
+            offer(&mut medium, Port::up(station), 100);
+        }
+        while medium.next_wake() < Time::ZERO + Span::from_secs(2) {
+            let now = medium.next_wake();
+            medium.on_wake(now, &mut drops);
+            while let Some((port, packet)) = medium.poll_deliver(now) {
+                medium.offer(now, port, &packet, &mut drops);
+            }
+        }
+        let delivered = (0..stations as u16).map(|s| medium.counts(Port::up(s)).delivered as f64);
+        let all: f64 = delivered.clone().sum();
+        let parts: Vec<f64> = delivered.map(|own| own * stations as f64 / all).collect();
+        assert!(parts.iter().all(|part| (0.97..1.03).contains(part)), "{stations}: {parts:.3?}");
+    }
+}
+
 /// An older station, or one whose frames are too long for a unit of 52 tones (1538 octets at MCS 0 take 7 ms there),
 /// has its turn between PPDUs for several stations, and the others have units without it.
 #[test]
