@@ -7,7 +7,7 @@ use sojourn_wifi::mac::aggregation::Limits;
 use sojourn_wifi::mac::edca::Parameters;
 use sojourn_wifi::medium::{Config, Radio, Station};
 use sojourn_wifi::phy::{Format, Mode};
-use sojourn_wifi::queueing::{Airtime, DriverConfig, Order, QueueConfig, Schedule};
+use sojourn_wifi::queueing::{Airtime, DriverConfig, QueueConfig, Schedule};
 use sojourn_wifi::rate::{Control, Rates, SignalConfig};
 use sojourn_wifi::{Port, RadioConfig};
 
@@ -148,14 +148,10 @@ fn station(spec: &StationSpec, key: &str, sources: &Sources<'_>) -> Result<Stati
     let written = QueueSpec::parse(STATION_QUEUE).expect("the default is a queue");
     let queue = spec.queue.as_ref().map_or(&written, |queue| &queue.value);
     let upper = discipline(queue, &format!("{key}.queue"), sources)?;
-    let QueueConfig { kind, .. } = QueueConfig::below(upper);
-    let sojourn_wifi::queueing::QueueKind::Driver(driver) = kind else {
-        unreachable!("a driver is below a discipline");
-    };
     let station = Station {
         down: Radio { error, fallback, ..Radio::new(spec.mode.value) },
         up: Radio { error, ..Radio::new(up) },
-        queue: DriverConfig { order: Order::RoundRobin, ..driver },
+        queue: DriverConfig::of_station(&up, upper),
         weight: spec.airtime_weight.unwrap_or(Station::WEIGHT),
     };
     let wrong = |problem| Wrong::new(format!("{key}.airtime_weight"), problem);

@@ -9,6 +9,7 @@ use sojourn_qdisc::{AnyQdisc, Config, Dequeue, Enqueue, Qdisc, Reshape};
 
 use super::{Addressed, Arrival, PassedOn, Released};
 use crate::mac::edca::AccessCategory;
+use crate::phy::{Format, Mode};
 use crate::port::Listener;
 use crate::store::Store;
 
@@ -37,6 +38,18 @@ pub struct DriverConfig {
 }
 
 impl DriverConfig {
+    /// Packets of ath9k's buffer (ATH_MAX_QDEPTH).
+    pub const ATH9K: u32 = 123;
+
+    /// A station's own buffer: ath9k's, and for 802.11ax room for a full aggregate and the next one.
+    pub fn of_station(mode: &Mode, upper: Config) -> Self {
+        let limit = match mode.format() {
+            Format::Dsss | Format::NonHt | Format::HtMixed => Self::ATH9K,
+            he => he.largest_window().map_or(Self::ATH9K, |window| 2 * u32::from(window)),
+        };
+        Self { limit, order: Order::RoundRobin, upper: Some(upper) }
+    }
+
     /// # Errors
     /// No room for a packet, or a discipline that its own room refuses.
     pub fn check(&self) -> Result<(), SpecError> {

@@ -87,7 +87,8 @@ impl QueueConfig {
     /// A driver with two aggregates in the hardware and at most 123 packets, below a discipline: ath9k
     /// before Linux 4.10.
     pub fn below(upper: sojourn_qdisc::Config) -> Self {
-        let driver = DriverConfig { limit: 123, order: Order::LosesTurns, upper: Some(upper) };
+        let limit = DriverConfig::ATH9K;
+        let driver = DriverConfig { limit, order: Order::LosesTurns, upper: Some(upper) };
         Self { kind: QueueKind::Driver(driver), hardware: Hardware::Aggregates(2) }
     }
 

@@ -51,6 +51,23 @@ fn block_ack_windows_and_psdus_are_bounded_by_the_format_of_each_station() {
     assert_eq!(first_aggregate(Mode::non_ht(54).unwrap(), 1500), 1);
 }
 
+/// Behind a pfifo of 1000 packets a station fills the window of its format; ath9k's buffer is below two aggregates of 64.
+#[test]
+fn a_station_sends_as_much_at_once_as_its_window_holds() {
+    let he = Mode::he_su(11, 2, Width::Mhz80, GuardInterval::Ns800, HeLtf::EightMicros).unwrap();
+    for (mode, window, limit) in [(he, 256, 512), (ht(7), 64, 123)] {
+        let upper = sojourn_qdisc::Config::parse("pfifo limit 1000").unwrap();
+        let mut config = cell(mode, 1, Limits::HE);
+        config.stations[0].queue = DriverConfig::of_station(&mode, upper);
+        assert_eq!(config.stations[0].queue.limit, limit);
+        let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
+        offer(&mut medium, Time::ZERO, Port::up(0), 900, 40);
+        // The first packet finds the medium idle, and is not alone since AIFS passes first.
+        step(&mut medium);
+        assert_eq!(medium.counts(Port::up(0)).mpdus, window);
+    }
+}
+
 /// Section 10.11: an MPDU in an A-MPDU of HT has at most 4095 octets, in HE 11 454.
 #[test]
 fn an_a_msdu_too_long_for_a_station_is_refused() {
