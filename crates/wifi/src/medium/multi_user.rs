@@ -132,6 +132,7 @@ struct DownPlan {
     width: Width,
     scheduled: Scheduled,
     guard: GuardInterval,
+    ltf: HeLtf,
     /// The longest of those of its units.
     preamble: Span,
     response: Span,
@@ -145,8 +146,8 @@ struct DownPlan {
 impl DownPlan {
     /// The mode of a unit, for a station that has `own` on the whole channel.
     fn mode(&self, own: Mode, number: usize) -> Mode {
-        let (ru, ltf) = (self.layout.unit(number), HeLtf::EightMicros);
-        Mode::he_mu(own.mcs(), own.streams(), self.width, ru, self.guard, ltf, self.scheduled)
+        let (ru, guard, ltf) = (self.layout.unit(number), self.guard, self.ltf);
+        Mode::he_mu(own.mcs(), own.streams(), self.width, ru, guard, ltf, self.scheduled)
             .expect("a mode for the whole channel has one for each of its units")
     }
 }
@@ -316,12 +317,14 @@ impl<P: Reshape + Send> Medium<P> {
         let mode_of =
             |station: &u16| self.links[Self::link_index(0, usize::from(*station), ac)].sending.mode;
         let lowest = chosen.iter().map(|station| mode_of(station).mcs()).min()?;
+        // Guard interval and training are those of all.
+        let (ltf, guard) = HeLtf::of_all(chosen.iter().map(mode_of));
         let mut plan = DownPlan {
             layout,
             width,
             scheduled: Scheduled { stations: count, sig_b_mcs: lowest.min(SIG_B_HIGHEST) },
-            // Guard interval and training are those of all.
-            guard: chosen.iter().map(|station| mode_of(station).guard()).max()?,
+            guard,
+            ltf,
             preamble: Span::ZERO,
             response: self.downlink_response(multi, chosen, ac, &layout),
             protection: self.protection(multi, chosen),

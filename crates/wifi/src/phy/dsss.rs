@@ -2,7 +2,7 @@
 
 use sojourn_core::{Span, SpecError};
 
-use super::{Format, GuardInterval, Mode, Modulation, Width, impossible};
+use super::{Format, GuardInterval, HeLtf, Mode, Modulation, Width, impossible};
 
 /// The long preamble of 144 µs and the header of 48 µs, both at 1 Mbit/s (sections 15.2.2 and 16.2.2.2).
 const PREAMBLE: Span = Span::from_micros(192);
@@ -29,6 +29,7 @@ impl Mode {
             streams: 1,
             width: Width::Mhz20,
             guard: GuardInterval::Ns800,
+            ltf: HeLtf::default(),
             ru: None,
             modulation: Modulation::new(half_bits.div_ceil(2).min(2), 1, 1),
             per_octet: 16,

@@ -24,7 +24,7 @@ const SYMBOL: Span = Span::from_nanos(12_800);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HeLtf {
     /// 8 µs whatever the guard interval: exact for twice the basic length with 1.6 µs, and the
-    /// usual value in simulators.
+    /// usual value in simulators, where the standard has none of that length.
     #[default]
     EightMicros,
     /// 3.2 µs and the guard interval.
@@ -36,6 +36,33 @@ pub enum HeLtf {
 }
 
 impl HeLtf {
+    /// What is usual with a guard interval: with 3.2 µs the standard has four times the basic length only.
+    pub const fn usual(guard: GuardInterval) -> Self {
+        match guard {
+            GuardInterval::Ns3200 => Self::FourTimes,
+            _ => Self::EightMicros,
+        }
+    }
+
+    /// Training and guard interval of a PPDU for several stations, of which each asks for its own: the longest of both
+    /// that are there. Such a PPDU has twice the basic length with 0.8 or 1.6 µs, or four times with 0.8 or 3.2 µs
+    /// (section 27.3.12), or 8 µs.
+    pub(crate) fn of_all(modes: impl Iterator<Item = Mode>) -> (Self, GuardInterval) {
+        let all = modes.fold((Self::Twice, GuardInterval::Ns800, false), |so_far, mode| {
+            let (ltf, guard, is_usual) = so_far;
+            let is_longer = mode.ltf == Self::FourTimes;
+            let ltf = if is_longer { Self::FourTimes } else { ltf };
+            (ltf, guard.max(mode.guard), is_usual || mode.ltf == Self::EightMicros)
+        });
+        match all {
+            (_, GuardInterval::Ns3200, _) => (Self::FourTimes, GuardInterval::Ns3200),
+            (Self::FourTimes, GuardInterval::Ns1600, _) => (Self::FourTimes, GuardInterval::Ns3200),
+            (Self::FourTimes, guard, _) => (Self::FourTimes, guard),
+            (_, guard, true) => (Self::EightMicros, guard),
+            (ltf, guard, false) => (ltf, guard),
+        }
+    }
+
     fn span(self, guard: GuardInterval) -> Result<Span, SpecError> {
         Ok(match (self, guard) {
             (Self::EightMicros, _) => Span::from_micros(8),
@@ -168,6 +195,7 @@ impl Mode {
             streams,
             width,
             guard,
+            ltf,
             ru: Some(ru),
             modulation,
             per_octet: 8,

@@ -3,7 +3,9 @@
 use sojourn_core::{Span, SpecError};
 
 use super::ofdm::NON_HT_PREAMBLE;
-use super::{Format, GuardInterval, MODULATIONS, Mode, SERVICE_BITS, TAIL_BITS, Width, impossible};
+use super::{
+    Format, GuardInterval, HeLtf, MODULATIONS, Mode, SERVICE_BITS, TAIL_BITS, Width, impossible,
+};
 
 const HT_SIG: Span = Span::from_micros(8);
 const HT_STF: Span = Span::from_micros(4);
@@ -51,6 +53,7 @@ impl Mode {
             streams: streams as u8,
             width,
             guard,
+            ltf: HeLtf::default(),
             ru: None,
             modulation,
             per_octet: 8,

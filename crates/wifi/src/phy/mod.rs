@@ -156,6 +156,8 @@ pub struct Mode {
     streams: u8,
     width: Width,
     guard: GuardInterval,
+    /// Of an HE format.
+    ltf: HeLtf,
     ru: Option<Ru>,
     modulation: Modulation,
     /// Units in an octet: bits, or half bits where a symbol has no whole number of bits.

@@ -40,7 +40,7 @@ const NSS: Param = Param::new("nss", ParamKind::Count, "1", "Spatial streams");
 const LTF: Param = Param::new(
     "ltf",
     ParamKind::Choice,
-    "8us",
+    "8us, with gi 3.2us 4x",
     "Length of the HE-LTF: a time, or 1x, 2x or 4x the basic one",
 );
 
@@ -98,7 +98,7 @@ impl Mode {
     fn parse_mcs(family: &str, words: &mut Words<'_>) -> Result<Self, SpecError> {
         let is_ht = family == "ht";
         let (mut mcs, mut streams, mut width) = (None, 1, Width::Mhz20);
-        let (mut guard, mut ltf) = (GuardInterval::Ns800, HeLtf::default());
+        let (mut guard, mut ltf) = (GuardInterval::Ns800, None);
         while let Some(word) = words.next() {
             match word {
                 "mcs" => mcs = Some(words.count(word, 0, if is_ht { 31 } else { 11 })? as u8),
@@ -106,7 +106,7 @@ impl Mode {
                 "gi" => guard = words.choice(word, &GUARDS)?,
                 "sgi" if is_ht => guard = GuardInterval::Ns400,
                 "nss" if !is_ht => streams = words.count(word, 1, 8)? as u8,
-                "ltf" if !is_ht => ltf = words.choice(word, &LTFS)?,
+                "ltf" if !is_ht => ltf = Some(words.choice(word, &LTFS)?),
                 _ => {
                     let allowed: &[&str] = match is_ht {
                         true => &["mcs", "width", "gi", "sgi"],
@@ -121,7 +121,10 @@ impl Mode {
         let mcs = mcs.ok_or_else(|| SpecError::new(alloc::format!("'{family}' needs an mcs")))?;
         match is_ht {
             true => Self::ht(mcs, width, guard),
-            false => Self::he_su(mcs, streams, width, guard, ltf),
+            false => {
+                let ltf = ltf.unwrap_or(HeLtf::usual(guard));
+                Self::he_su(mcs, streams, width, guard, ltf)
+            }
         }
     }
 }

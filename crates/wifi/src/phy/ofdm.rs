@@ -2,7 +2,9 @@
 
 use sojourn_core::{Span, SpecError};
 
-use super::{Format, GuardInterval, Mode, Modulation, SERVICE_BITS, TAIL_BITS, Width, impossible};
+use super::{
+    Format, GuardInterval, HeLtf, Mode, Modulation, SERVICE_BITS, TAIL_BITS, Width, impossible,
+};
 
 /// Data rate in Mbit/s with its modulation (table 17-4).
 pub(super) const RATES: [(u32, Modulation); 8] = [
@@ -40,6 +42,7 @@ impl Mode {
             streams: 1,
             width: Width::Mhz20,
             guard: GuardInterval::Ns800,
+            ltf: HeLtf::default(),
             ru: None,
             modulation: *modulation,
             per_octet: 8,

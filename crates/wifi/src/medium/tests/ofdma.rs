@@ -72,6 +72,35 @@ fn a_downlink_ppdu_for_four_stations_lasts_what_its_fields_say() {
     assert_eq!(of("aggregated"), [47_136, 912, 0, 0, 47_136 + 160 + 912]);
 }
 
+/// One HE-LTF for all, the longest that a station asks for; beside 4x a guard interval of 1.6 µs becomes 3.2 µs. The first frame
+/// of the others is 48 µs and 322 symbols of 14.4 µs.
+#[test]
+fn a_downlink_ppdu_has_the_longest_training_of_its_stations() {
+    let data = |modes: [&str; 4]| {
+        let mut config = cell_with("uplink off in-turn", 4);
+        for (station, mode) in config.stations.iter_mut().zip(modes) {
+            station.down.mode = Mode::parse(mode).unwrap();
+        }
+        let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
+        for station in 0..4 {
+            offer(&mut medium, Port::down(station), 5);
+        }
+        run_out(&mut medium);
+        tenths(medium.air().data)
+    };
+    let (plain, long) = ("he mcs 5 gi 1.6us", "he mcs 5 gi 3.2us");
+    assert_eq!(data([plain; 4]), 400 + 80 + 322 * 144);
+    assert_eq!(data([plain, plain, long, plain]), 400 + 160 + 322 * 160);
+    assert_eq!(data(["he mcs 5 ltf 4x", plain, plain, plain]), 400 + 160 + 322 * 160);
+    let short = "he mcs 5";
+    assert_eq!(data(["he mcs 5 ltf 4x", short, short, short]), 400 + 136 + 322 * 136);
+    assert_eq!(data([short; 4]), 400 + 80 + 322 * 136);
+    assert_eq!(data(["he mcs 5 ltf 2x"; 4]), 400 + 72 + 322 * 136);
+    // Once the basic length is for one station only.
+    assert_eq!(data(["he mcs 5 ltf 1x"; 4]), 400 + 72 + 322 * 136);
+    assert_eq!(data(["he mcs 5 ltf 2x", plain, plain, plain]), 400 + 80 + 322 * 144);
+}
+
 /// Three stations: the one whose turn is first, the second, has 106 tones, whose symbols have 408 bits, so that its ten packets of 15438 octets take
 /// 303 of them; the others have 52 tones and five packets in 322. HE-SIG-B has 18 + 3 · 21 + 2 · 10 bits.
 #[test]
