@@ -12,12 +12,8 @@ use crate::mac::aggregation::Psdu;
 use crate::mac::block_ack::{Fate, Passing};
 use crate::mac::edca::AccessCategory;
 use crate::mac::frames;
-use crate::phy::Mode;
+use crate::phy::{Format, Mode};
 use crate::port::{Listener, Port};
-
-/// From the end of a frame until the PHY has detected the beginning of a response (aRxPHYStartDelay
-/// of clause 17, in which responses are sent).
-const RX_PHY_START_DELAY: Span = Span::from_micros(20);
 
 /// How an exchange ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +22,8 @@ pub(super) enum Heard {
     /// A node could not read a frame that was for it.
     Unread {
         recipient: u16,
+        /// In which an answer would have come.
+        answer: Format,
     },
     /// No answer came from several stations.
     Nothing,
@@ -275,7 +273,10 @@ impl<P: Reshape + Send> Medium<P> {
             }
         }
         let (end, heard) = match unanswered {
-            Some((end, recipient)) => (end, Heard::Unread { recipient }),
+            Some((end, recipient)) => {
+                let answer = self.links[link].sending.answer(false);
+                (end, Heard::Unread { recipient, answer })
+            }
             None => (at, Heard::Answered),
         };
         self.counts[link / CATEGORIES].exchanges += end.since(now);
@@ -302,7 +303,7 @@ impl<P: Reshape + Send> Medium<P> {
         self.extended = Span::ZERO;
         // The recipient of a frame that it can't read waits for EIFS, and the others for their NAV.
         let deaf = match heard {
-            Heard::Unread { recipient } => Some((recipient, end + self.eifs_extension())),
+            Heard::Unread { recipient, .. } => Some((recipient, end + self.eifs_extension())),
             Heard::Answered | Heard::Nothing => None,
         };
         self.reserved = Reserved { holder: holder / CATEGORIES as u16, until: expected, deaf };
@@ -313,7 +314,11 @@ impl<P: Reshape + Send> Medium<P> {
         edcaf.has_frames = has_frames;
         if heard != Heard::Answered {
             edcaf.fail(self.config.retry_limit);
-            self.time_out(holder, end, end);
+            let answer = match heard {
+                Heard::Unread { answer, .. } => answer,
+                Heard::Answered | Heard::Nothing => Format::NonHt,
+            };
+            self.time_out(holder, end, end, answer);
         } else {
             edcaf.succeed();
             if txop.until > expected {
@@ -372,6 +377,12 @@ impl<P: Reshape + Send> Medium<P> {
         };
         self.suspend(now, end, None, winners);
         for attempt in attempts {
+            let answer = match attempt.what {
+                What::Data { ppdu, has_rts } => {
+                    self.links[ppdu.link as usize].sending.answer(has_rts)
+                }
+                What::BlockAckReq { .. } | What::Several(_) => Format::NonHt,
+            };
             let link = match attempt.what {
                 What::Data { ppdu, has_rts } => {
                     let link = ppdu.link as usize;
@@ -409,7 +420,7 @@ impl<P: Reshape + Send> Medium<P> {
             let own_end = now + attempt.time;
             let idle = if own_end < end { end + self.extended } else { end };
             let is_over = self.edcafs[index].fail(self.config.retry_limit);
-            self.time_out(attempt.edcaf, own_end, idle);
+            self.time_out(attempt.edcaf, own_end, idle, answer);
             let mut has_frames = self.pending[index] > 0 || self.owes_trigger(index);
             if let Some(link) = link {
                 let agreement = &mut self.links[link].agreement;
@@ -421,11 +432,11 @@ impl<P: Reshape + Send> Medium<P> {
         self.rearm();
     }
 
-    /// No response comes to a frame that ended at `end`. When AckTimeout is over, the function that sent invokes the
+    /// No response comes to a frame that ended at `end`, which would have had the format `answer`. When AckTimeout is over, the function that sent invokes the
     /// backoff procedure (section 10.3.2.11), whose slots follow an interframe space (section 10.23.2.2); the other
     /// functions of its station count theirs from AckTimeout, too (section 10.23.2.4, item c).
-    fn time_out(&mut self, function: u16, end: Time, idle: Time) {
-        let timeout = end + self.config.sifs + self.config.slot + RX_PHY_START_DELAY;
+    fn time_out(&mut self, function: u16, end: Time, idle: Time, answer: Format) {
+        let timeout = end + self.config.sifs + self.config.slot + answer.start_delay();
         let (index, idle) = (usize::from(function), timeout.max(idle));
         let node = index / CATEGORIES;
         self.timeouts[node] = idle;

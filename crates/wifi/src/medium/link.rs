@@ -32,6 +32,8 @@ pub(crate) struct Sending {
     pub(crate) cts: Span,
     /// PSDUs of more octets are sent behind an RTS.
     pub(crate) rts_threshold: u32,
+    /// The formats in which a CTS and an Ack come.
+    pub(crate) answers: [Format; 2],
 }
 
 impl Link {
@@ -65,7 +67,13 @@ impl Sending {
             rts: rts.txtime(frames::RTS),
             cts: rts.txtime(frames::CTS),
             rts_threshold: protection.map_or(config.rts_threshold, |_| 0),
+            answers: [rts.format(), control.format()],
         }
+    }
+
+    /// The format of what answers the first frame, an RTS or data.
+    pub(crate) fn answer(&self, has_rts: bool) -> Format {
+        self.answers[usize::from(!has_rts)]
     }
 
     /// RTS and CTS with the spaces after them, if a PSDU may be so long that they are sent.

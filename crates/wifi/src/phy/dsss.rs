@@ -5,7 +5,7 @@ use sojourn_core::{Span, SpecError};
 use super::{Format, GuardInterval, HeLtf, Mode, Modulation, Width, impossible};
 
 /// The long preamble of 144 µs and the header of 48 µs, both at 1 Mbit/s (sections 15.2.2 and 16.2.2.2).
-const PREAMBLE: Span = Span::from_micros(192);
+pub(super) const PREAMBLE: Span = Span::from_micros(192);
 /// Frames last whole microseconds (section 16.3.4).
 const MICROSECOND: Span = Span::from_micros(1);
 

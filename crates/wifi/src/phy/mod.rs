@@ -72,6 +72,15 @@ pub enum Format {
 }
 
 impl Format {
+    /// From the end of a frame until the PHY has detected the beginning of a response that is sent in this format
+    /// (aRxPHYStartDelay): its preamble, the long one of DSSS.
+    pub(crate) const fn start_delay(self) -> Span {
+        match self {
+            Self::Dsss => dsss::PREAMBLE,
+            _ => ofdm::NON_HT_PREAMBLE,
+        }
+    }
+
     /// Octets of the longest PSDU (aPSDUMaxLength; aMPDUMaxLength in clause 15).
     pub const fn longest_psdu(self) -> u32 {
         match self {

@@ -194,24 +194,45 @@ fn after_a_frame_that_was_not_read_its_recipient_waits_for_eifs_and_others_for_t
     }
 }
 
-/// Sections 10.3.2.11 and 10.23.2.4, item c: a frame to which no Ack comes is followed by AckTimeout (SIFS, a slot and 20 µs) and
+/// Sections 10.3.2.11 and 10.23.2.4, item c: a frame to which no Ack comes is followed by AckTimeout (SIFS, a slot and
+/// aRxPHYStartDelay: 20 µs, and 192 µs where the Ack would have the long preamble of DSSS) and
 /// then by the interframe space of whichever function of the station sends next.
 #[test]
 fn every_function_of_a_station_counts_its_interframe_space_from_the_timeout() {
-    for (dscp, ifs) in [(0, 43), (46, 34)] {
-        let mut config = cell(ht(7), 1, Limits::NONE);
+    for (mode, delay) in [(ht(7), 20), (Mode::dsss("11").unwrap(), 192)] {
+        for (dscp, ifs) in [(0, 43), (46, 34)] {
+            let mut config = cell(mode, 1, Limits::NONE);
+            config.retry_limit = 1;
+            config.stations[0].up.error = 0.999_999;
+            let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
+            offer(&mut medium, Time::ZERO, Port::up(0), 1, 1500);
+            step(&mut medium);
+            let packet = Numbered { number: 1, ip_len: 1500, dscp, flow: 0 };
+            let now = medium.counted_until() - Span::from_micros(1);
+            medium.offer(now, Port::up(0), &packet, &mut Drops::default());
+            run_out(&mut medium);
+            assert_eq!(medium.counts(Port::up(0)).discarded, 2);
+            let idle = (medium.air().idle - Span::from_micros(43)).as_micros();
+            let least = 16 + 9 + delay + ifs;
+            assert!(idle >= least && (idle - least).is_multiple_of(9), "{idle} µs for {least}");
+        }
+    }
+}
+
+/// Two stations whose RTS at 11 Mbit/s collide wait CTSTimeout, with 192 µs for the preamble of a CTS; those at 6 Mbit/s 20 µs.
+#[test]
+fn a_cts_of_dsss_is_waited_for_as_long_as_its_preamble_lasts() {
+    for (protection, delay) in [("ofdm 6", 20), ("dsss 11", 192)] {
+        let mut config = cell(ht(7), 2, Limits::HT);
+        config.protection = Some(Mode::parse(protection).unwrap());
         config.retry_limit = 1;
-        config.stations[0].up.error = 0.999_999;
         let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
-        offer(&mut medium, Time::ZERO, Port::up(0), 1, 1500);
+        for station in 0..2 {
+            offer(&mut medium, Time::ZERO, Port::up(station), 1, 1500);
+        }
         step(&mut medium);
-        let packet = Numbered { number: 1, ip_len: 1500, dscp, flow: 0 };
-        let now = medium.counted_until() - Span::from_micros(1);
-        medium.offer(now, Port::up(0), &packet, &mut Drops::default());
-        run_out(&mut medium);
-        assert_eq!(medium.counts(Port::up(0)).discarded, 2);
-        let idle = (medium.air().idle - Span::from_micros(43)).as_micros();
-        let least = 16 + 9 + 20 + ifs;
-        assert!(idle >= least && (idle - least).is_multiple_of(9), "{idle} µs for {least}");
+        assert_eq!(medium.air().collided, 2);
+        let timeout = Span::from_micros(16 + 9 + delay);
+        assert!(medium.timeouts[1..].iter().all(|at| *at == medium.counted_until() + timeout));
     }
 }
