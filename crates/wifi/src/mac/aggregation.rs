@@ -84,6 +84,12 @@ impl Psdu {
         self.last = mpdu;
     }
 
+    /// A control frame joins it, which is none of its data frames.
+    pub(crate) fn add_control(&mut self, octets: u32) {
+        self.padded += frames::subframe(octets);
+        self.last = octets;
+    }
+
     /// [`Psdu::add`] and [`Psdu::octets`].
     #[inline]
     pub(crate) fn grow(&mut self, mpdu: u32, mode: &Mode) -> u32 {

@@ -291,7 +291,7 @@ impl<P: Reshape + Send> Medium<P> {
             let ppdu = self.build_in(now, place, &mode, limit, reserved, false, listener);
             let Some(mut ppdu) = ppdu else { continue };
             if reserved > 0 {
-                ppdu.psdu.add(Trigger::BlockAck.octets(1));
+                ppdu.psdu.add_control(Trigger::BlockAck.octets(1));
             }
             let time = mode.txtime(ppdu.psdu.octets(&mode)) + (preamble - mode.preamble());
             longest = longest.max(time);

@@ -72,6 +72,24 @@ fn a_downlink_ppdu_for_four_stations_lasts_what_its_fields_say() {
     assert_eq!(of("aggregated"), [47_136, 912, 0, 0, 47_136 + 160 + 912]);
 }
 
+/// The MU-BAR in each PSDU takes room and time, and is counted with no data frames.
+#[test]
+fn a_trigger_frame_in_a_psdu_is_no_data_frame() {
+    let counts = |acknowledgement: &str| {
+        let mut medium =
+            Medium::new(cell_with(&format!("uplink off {acknowledgement}"), 4), ADDRESS, 1)
+                .unwrap();
+        for station in 0..4 {
+            offer(&mut medium, Port::down(station), 5);
+        }
+        run_out(&mut medium);
+        let of = |station| medium.counts(Port::down(station));
+        (0..4).map(|station| (of(station).mpdus, of(station).failed)).collect::<Vec<_>>()
+    };
+    assert_eq!(counts("aggregated"), [(5, 0); 4]);
+    assert_eq!(counts("aggregated"), counts("mu-bar"));
+}
+
 /// One HE-LTF for all, the longest that a station asks for; beside 4x a guard interval of 1.6 µs becomes 3.2 µs. The first frame
 /// of the others is 48 µs and 322 symbols of 14.4 µs.
 #[test]
