@@ -29,10 +29,18 @@ pub fn simulate(situation: &Situation, seeds: u64) -> Result<BTreeMap<String, f6
     for seed in 1..=seeds {
         let run = if is_tcp(&situation.setup) { tcp::run } else { run };
         for (name, value) in run(&situation.setup, &config, seed) {
+            let value = value + triggers(&config, &name);
             *sums.entry(name).or_default() += value / seeds as f64;
         }
     }
     Ok(sums)
+}
+
+/// The measuring program counts the Trigger frame in each PSDU as one of its frames.
+fn triggers(config: &Config, name: &str) -> f64 {
+    let is_aggregated = |ofdma: &Ofdma| ofdma.acknowledgement == Acknowledgement::Aggregated;
+    let has_triggers = config.ofdma.as_ref().is_some_and(is_aggregated);
+    if has_triggers && name == "mpdus_per_ppdu_down" { 1.0 } else { 0.0 }
 }
 
 fn is_tcp(setup: &Value) -> bool {
