@@ -595,3 +595,44 @@ fn a_station_shapes_what_it_sends() {
     let millis = last.since(Time::ZERO).as_micros() / 1000;
     assert!((121..=123).contains(&millis), "{millis} ms");
 }
+
+/// Part of the air of three stations of weights 512, 256 and 1024 that are offered more than they can take.
+fn weighted(hardware: crate::queueing::Hardware) -> [f64; 3] {
+    let mut config = cell(Mode::ht(7, Width::Mhz20, GuardInterval::Ns800).unwrap(), 3, Limits::HT);
+    config.queue = QueueConfig { hardware, ..QueueConfig::mac80211() };
+    for (station, weight) in config.stations.iter_mut().zip([512, 256, 1024]) {
+        station.weight = weight;
+    }
+    let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
+    let mut drops = Drops::default();
+    for tick in 0..10_000 {
+        let now = Time::ZERO + Span::from_millis(tick);
+        for (station, number) in (0..3).flat_map(|s| (0..8).map(move |n| (s, n))) {
+            let packet = Numbered { number, ip_len: 1500, dscp: 0, flow: u64::from(station) };
+            medium.offer(now, Port::down(station), &packet, &mut drops);
+        }
+        while medium.next_wake() < now + Span::from_millis(1) {
+            let now = medium.next_wake();
+            medium.on_wake(now, &mut drops);
+            while medium.poll_deliver(now).is_some() {}
+        }
+    }
+    let airtime = [0, 1, 2].map(|s| medium.counts(Port::down(s)).airtime.as_secs_f64());
+    airtime.map(|own| own / airtime.iter().sum::<f64>())
+}
+
+/// Airtime queue limits let a station have 5 ms in the hardware whatever its deficit, and the hardware serves first what
+/// came first.
+#[test]
+fn airtime_queue_limits_blunt_the_weights() {
+    use crate::queueing::Hardware;
+    let weights = [512.0, 256.0, 1024.0].map(|weight| weight / 1792.0);
+    for hardware in [Hardware::None, Hardware::Aggregates(2)] {
+        let shares = weighted(hardware);
+        let is_near = |(share, weight): (&f64, &f64)| (share - weight).abs() < 0.005;
+        assert!(shares.iter().zip(&weights).all(is_near), "{shares:.3?} for {weights:.3?}");
+    }
+    let [twice, once, four_times] = weighted(Hardware::AQL);
+    assert!((0.18..0.24).contains(&once) && (0.32..0.37).contains(&twice), "{once} {twice}");
+    assert!(four_times < 0.48, "{four_times}");
+}
