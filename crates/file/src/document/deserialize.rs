@@ -113,6 +113,7 @@ fn wanted(expected: &dyn de::Expected) -> String {
     let wanted = expected.to_string();
     match &wanted[..] {
         "u8" => "a whole number from 0 to 255".to_owned(),
+        "u16" => format!("a whole number from 0 to {}", u16::MAX),
         "u32" => format!("a whole number from 0 to {}", u32::MAX),
         "u64" => "a whole number, 0 or more".to_owned(),
         "f64" => "a number".to_owned(),

@@ -283,7 +283,7 @@ fn limits(spec: &RadioSpec, key: &str, stations: &[Station]) -> Result<Limits, W
         limits.ppdu_time = time.value;
     }
     limits.amsdu_octets = spec.amsdu.unwrap_or(0);
-    let longest = Limits::longest_amsdu(modes());
+    let longest = limits.longest_amsdu(modes());
     if limits.amsdu_octets > longest {
         let problem = format!("an A-MSDU of {} octets", limits.amsdu_octets);
         return refuse(

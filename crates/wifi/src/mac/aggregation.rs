@@ -38,9 +38,9 @@ impl Limits {
     }
 
     /// Octets of the longest A-MSDU that all stations of these modes may send (section 9.2.4.7, table 9-25).
-    pub fn longest_amsdu(modes: impl Iterator<Item = Mode>) -> u32 {
+    pub fn longest_amsdu(&self, modes: impl Iterator<Item = Mode>) -> u32 {
         let formats = modes.map(|mode| mode.format()).filter(|format| *format > Format::NonHt);
-        formats.map(Format::longest_amsdu).min().unwrap_or(0)
+        formats.map(|format| format.longest_amsdu(self.is_aggregating())).min().unwrap_or(0)
     }
 
     /// How many frames may have a sequence number without being acknowledged.

@@ -103,7 +103,9 @@ impl Radio {
     /// The longest PSDU that the limits allow, whatever its mode.
     pub(crate) fn longest(&self, limits: &Limits) -> u32 {
         let slowest = self.fallback.map(|mode| mode.largest_psdu(limits.ppdu_time));
-        let longest = limits.ampdu_octets.min(self.mode.format().longest_psdu());
+        let longest = self.mode.format().longest_psdu();
+        let longest =
+            if limits.is_aggregating() { longest.min(limits.ampdu_octets) } else { longest };
         longest.min(slowest.unwrap_or(u32::MAX))
     }
 
@@ -175,7 +177,7 @@ impl Config {
             ))
             .allow(["1 to 1024 frames"]));
         }
-        let longest = Limits::longest_amsdu(self.stations.iter().flat_map(Station::modes));
+        let longest = limits.longest_amsdu(self.stations.iter().flat_map(Station::modes));
         if limits.amsdu_octets > longest {
             return Err(SpecError::new(format!("an A-MSDU of {} octets", limits.amsdu_octets))
                 .allow([format!("0 to {longest} with the modes of these stations")]));

@@ -760,7 +760,10 @@ impl<P: Reshape + Send> Medium<P> {
         let ppdu = self.ppdus;
         let mut psdu = Psdu::default();
         // The formats before 802.11n have no aggregates.
-        let frames = if mode.format() <= Format::NonHt { 1 } else { u32::from(limits.mpdus) };
+        let (frames, amsdu_octets) = match mode.format() <= Format::NonHt {
+            true => (1, 0),
+            false => (u32::from(limits.mpdus), limits.amsdu_octets),
+        };
         let fits = |psdu: &Psdu, mpdu: u32| {
             if psdu.mpdus > 0 {
                 return psdu.mpdus < frames && psdu.octets_with(mpdu) <= most;
@@ -824,7 +827,7 @@ impl<P: Reshape + Send> Medium<P> {
             link.agreement.append(link::msdu(&first, mpdu, ppdu));
             // Further packets join it in an A-MSDU. Queues in the MAC are asked for the next one in any case, since
             // their CoDel drops when it is asked.
-            if limits.amsdu_octets == 0 && (staged.is_some() || queue.drops_nothing_later()) {
+            if amsdu_octets == 0 && (staged.is_some() || queue.drops_nothing_later()) {
                 continue;
             }
             let mut joined = 1;
@@ -834,13 +837,13 @@ impl<P: Reshape + Send> Medium<P> {
                     None => queue.first(now, station, category, store, listener),
                 };
                 let Some(next) = next else { break };
-                if limits.amsdu_octets == 0 {
+                if amsdu_octets == 0 {
                     break;
                 }
                 let longer = link::amsdu_octets(body, joined, next.ip_len);
                 let with = crate::mac::aggregation::mpdu_octets(longer, is_qos);
                 let octets = psdu.octets_with_last(with);
-                if longer > limits.amsdu_octets || octets > most {
+                if longer > amsdu_octets || octets > most {
                     break;
                 }
                 let next = match &mut staged {

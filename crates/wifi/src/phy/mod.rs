@@ -100,12 +100,13 @@ impl Format {
         }
     }
 
-    /// Octets of the longest A-MSDU in an A-MPDU, so that its MPDU fits the length field of the delimiter in HT and the
-    /// largest MPDU, 11 454 octets, in HE (section 10.11).
-    pub const fn longest_amsdu(self) -> u32 {
+    /// Octets of the longest A-MSDU (table 9-25): 7935 in HT. In an A-MPDU its MPDU must fit the length field of the
+    /// delimiter in HT. In HE, whose PSDUs are A-MPDUs always, it must fit the largest MPDU, 11 454 octets (section 10.11).
+    pub const fn longest_amsdu(self, is_in_ampdu: bool) -> u32 {
         match self {
             Self::Dsss | Self::NonHt => 0,
-            Self::HtMixed => 4065,
+            Self::HtMixed if is_in_ampdu => 4065,
+            Self::HtMixed => 7935,
             Self::HeSu | Self::HeMu | Self::HeTb => 11_398,
         }
     }

@@ -118,9 +118,14 @@ fn radios_that_cannot_be_are_refused() {
         ("error = 0.1", "airtime_weight = 0", "radio.0.station.1.airtime_weight: a weight of 0"),
         ("aggregate_frames = 32", "retries = 0", "radio.0.retries: frames are given up"),
         ("aggregate_frames = 32", "amsdu = 7935", "radio.0.amsdu: an A-MSDU of 7935 octets"),
+        ("aggregate_frames = 32", "aggregate_frames = 1\namsdu = 7936", "(allowed: 0 to 7935 with"),
+        ("aggregate_frames = 32", "retries = -1", "(allowed: a whole number from 0 to 65535)"),
+        ("error = 0.1", "airtime_weight = 70000", "(allowed: a whole number from 0 to 65535)"),
     ] {
         is_refused(&changed(RADIO, from, to), words);
     }
+    // Outside an A-MPDU the standard allows more.
+    scenario(&changed(RADIO, "aggregate_frames = 32", "aggregate_frames = 1\namsdu = 7935"));
     let alone = RADIO.split("[[scenario.radio.station]]").next().expect("there is a part before");
     let flow =
         "[[scenario.flow]]\nname = \"f\"\napp = \"bulk\"\nsrc = \"server\"\ndst = \"router\"\n";

@@ -79,6 +79,19 @@ fn an_a_msdu_too_long_for_a_station_is_refused() {
     assert!(with(he, 11_399).is_err());
 }
 
+/// Table 9-25: outside an A-MPDU an A-MSDU of HT has at most 7935 octets, five packets of 1508 octets with 14 and padding.
+#[test]
+fn an_a_msdu_outside_an_a_mpdu_is_as_long_as_ht_allows() {
+    let with = |amsdu_octets| cell(ht(7), 1, Limits { amsdu_octets, ..Limits::NONE });
+    assert!(with(7936).check().is_err());
+    let mut medium = Medium::new(with(7935), ADDRESS, 1).unwrap();
+    offer(&mut medium, Time::ZERO, Port::down(0), 7, 1500);
+    run_out(&mut medium);
+    let counts = medium.counts(Port::down(0));
+    assert_eq!((counts.delivered, counts.mpdus, counts.ppdus), (7, 2, 2));
+    assert_eq!(medium.air().ack, Span::from_micros(28 + 28));
+}
+
 /// Section 10.23.2.2: a frame is given up after as many attempts as the retry limit says.
 #[test]
 fn a_frame_is_tried_as_often_as_the_retry_limit_says() {
