@@ -382,7 +382,7 @@ const GROUPS: &[&[Metric]] = &[
             |flow| mos(flow, Scorer::Flent2016);
         "frames_complete", "", "Frames of which every datagram arrived, after the warm-up; of a call those that were shown",
             |flow| some_if(has_frames(flow), flow.frames.complete as f64);
-        "frames_lost", "", "Frames of which a datagram was lost, after the warm-up; of a call those that the receiver gave up",
+        "frames_lost", "", "Frames of which a datagram was lost, after the warm-up; of a call those that were not shown and lost a packet",
             |flow| some_if(has_frames(flow), flow.frames.lost as f64);
         "frame_delay_n", "", "Frames that became complete after the warm-up: what frame_delay_* is of",
             |flow| some_if(has_frames(flow), flow.frames.complete as f64);
@@ -795,6 +795,10 @@ fn voice_mos(flow: &FlowMetrics) -> Option<f64> {
 }
 
 fn mos(flow: &FlowMetrics, scorer: Scorer) -> Option<f64> {
+    // Its datagrams are not those of a voice; that of a voice beside the video is `mos_voice`.
+    if flow.media.is_call {
+        return None;
+    }
     let loss = flow.datagrams_after_warmup.loss_share()?;
     // If nothing of a call arrives, it has the lowest score.
     let Some(owd) = flow.owd.mean() else { return Some(qoe::mos_of_r(0.0)) };

@@ -15,6 +15,12 @@ pub(crate) struct Ppdu {
     pub(crate) psdu: Psdu,
 }
 
+/// What the access point sends: to several stations at once, or to one.
+pub(crate) enum Serving {
+    Several(Attempt),
+    One(Ppdu),
+}
+
 /// What a winner of the contention sends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attempt {

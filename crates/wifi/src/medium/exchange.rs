@@ -4,9 +4,8 @@
 use sojourn_core::{Span, Time};
 use sojourn_qdisc::Reshape;
 
-use super::attempt::{Attempt, Ppdu, What};
+use super::attempt::{Attempt, Ppdu, Serving, What};
 use super::link::Sending;
-use super::multi_user::Serving;
 use super::{CATEGORIES, Medium, Reserved, Txop};
 use crate::mac::aggregation::Psdu;
 use crate::mac::block_ack::{Fate, Passing};

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use sojourn_core::{Span, Stream, Time};
 use sojourn_qdisc::Reshape;
 
-use super::attempt::{Attempt, Ppdu, Several, What};
+use super::attempt::{Attempt, Ppdu, Serving, Several, What};
 use super::exchange::{Heard, lowest_rate};
 use super::{CATEGORIES, Config, Medium, Txop};
 use crate::mac::edca::{AccessCategory, Parameters};
@@ -50,12 +50,6 @@ enum Last {
     Several,
     /// It sent to one station.
     One,
-}
-
-/// What the access point sends.
-pub(super) enum Serving {
-    Several(Attempt),
-    One(Ppdu),
 }
 
 /// What one resource unit carries.

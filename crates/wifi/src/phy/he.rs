@@ -5,10 +5,9 @@
 
 use sojourn_core::{Span, SpecError};
 
-use super::ofdm::NON_HT_PREAMBLE;
 use super::{
-    Format, GuardInterval, MODULATIONS, Mode, Modulation, Ru, SERVICE_BITS, TAIL_BITS, Width,
-    impossible,
+    Format, GuardInterval, MODULATIONS, Mode, Modulation, NON_HT_PREAMBLE, Ru, SERVICE_BITS,
+    TAIL_BITS, Width, impossible,
 };
 
 const RL_SIG: Span = Span::from_micros(4);

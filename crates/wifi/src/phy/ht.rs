@@ -2,9 +2,9 @@
 
 use sojourn_core::{Span, SpecError};
 
-use super::ofdm::NON_HT_PREAMBLE;
 use super::{
-    Format, GuardInterval, HeLtf, MODULATIONS, Mode, SERVICE_BITS, TAIL_BITS, Width, impossible,
+    Format, GuardInterval, HeLtf, MODULATIONS, Mode, NON_HT_PREAMBLE, SERVICE_BITS, TAIL_BITS,
+    Width, impossible,
 };
 
 const HT_SIG: Span = Span::from_micros(8);

@@ -77,7 +77,7 @@ impl Format {
     pub(crate) const fn start_delay(self) -> Span {
         match self {
             Self::Dsss => dsss::PREAMBLE,
-            _ => ofdm::NON_HT_PREAMBLE,
+            _ => NON_HT_PREAMBLE,
         }
     }
 
@@ -150,6 +150,8 @@ impl Modulation {
     }
 }
 
+/// What every PPDU but one of DSSS begins with: training 16 µs and SIGNAL 4 µs (table 17-5).
+const NON_HT_PREAMBLE: Span = Span::from_micros(20);
 /// Bits of the SERVICE field before the PSDU.
 const SERVICE_BITS: u64 = 16;
 /// Tail bits of one binary convolutional encoder.

@@ -3,7 +3,8 @@
 use sojourn_core::{Span, SpecError};
 
 use super::{
-    Format, GuardInterval, HeLtf, Mode, Modulation, SERVICE_BITS, TAIL_BITS, Width, impossible,
+    Format, GuardInterval, HeLtf, Mode, Modulation, NON_HT_PREAMBLE, SERVICE_BITS, TAIL_BITS,
+    Width, impossible,
 };
 
 /// Data rate in Mbit/s with its modulation (table 17-4).
@@ -18,8 +19,6 @@ pub(super) const RATES: [(u32, Modulation); 8] = [
     (54, Modulation::new(6, 3, 4)),
 ];
 
-/// Training 16 µs and SIGNAL 4 µs (table 17-5).
-pub(super) const NON_HT_PREAMBLE: Span = Span::from_micros(20);
 const SYMBOL: Span = Span::from_micros(4);
 const DATA_TONES: u32 = 48;
 
