@@ -9,7 +9,7 @@ use sojourn_qdisc::{AnyQdisc, Config, Dequeue, Enqueue, Qdisc, Reshape};
 
 use super::{Addressed, Arrival, PassedOn, Released};
 use crate::mac::edca::AccessCategory;
-use crate::phy::{Format, Mode};
+use crate::phy::{Mode, PPDU_MAX_TIME};
 use crate::port::Listener;
 use crate::store::Store;
 
@@ -41,12 +41,14 @@ impl DriverConfig {
     /// Packets of ath9k's buffer (ATH_MAX_QDEPTH).
     pub const ATH9K: u32 = 123;
 
-    /// A station's own buffer: ath9k's, and for 802.11ax room for a full aggregate and the next one.
+    /// A station's own buffer: ath9k's, or as much as an aggregate on the air and the next one need if that is more. An aggregate is as
+    /// long as the longest PPDU or the block ack window allows.
     pub fn of_station(mode: &Mode, upper: Config) -> Self {
-        let limit = match mode.format() {
-            Format::Dsss | Format::NonHt | Format::HtMixed => Self::ATH9K,
-            he => he.largest_window().map_or(Self::ATH9K, |window| 2 * u32::from(window)),
-        };
+        const OCTETS: u64 = 1540;
+        let window = mode.format().largest_window().unwrap_or(1);
+        let in_longest = mode.rate().bytes_in(PPDU_MAX_TIME) / OCTETS;
+        let aggregate = in_longest.min(u64::from(window)) as u32;
+        let limit = Self::ATH9K.max(2 * aggregate);
         Self { limit, order: Order::RoundRobin, upper: Some(upper) }
     }
 

@@ -54,8 +54,16 @@ fn block_ack_windows_and_psdus_are_bounded_by_the_format_of_each_station() {
 /// Behind a pfifo of 1000 packets a station fills the window of its format; ath9k's buffer is below two aggregates of 64.
 #[test]
 fn a_station_sends_as_much_at_once_as_its_window_holds() {
-    let he = Mode::he_su(11, 2, Width::Mhz80, GuardInterval::Ns800, HeLtf::EightMicros).unwrap();
-    for (mode, window, limit) in [(he, 256, 512), (ht(7), 64, 123)] {
+    let he = |mcs, nss, width| {
+        Mode::he_su(mcs, nss, width, GuardInterval::Ns800, HeLtf::EightMicros).unwrap()
+    };
+    let cases = [
+        (he(11, 2, Width::Mhz80), 256, 512),
+        // 38 whole packets take 5.4 ms, and these are small.
+        (he(7, 1, Width::Mhz20), 123, 123),
+        (ht(7), 64, 123),
+    ];
+    for (mode, window, limit) in cases {
         let upper = sojourn_qdisc::Config::parse("pfifo limit 1000").unwrap();
         let mut config = cell(mode, 1, Limits::HE);
         config.stations[0].queue = DriverConfig::of_station(&mode, upper);
