@@ -38,10 +38,10 @@ pub struct RadioSpec {
     /// Longest time of an aggregate on the air.
     #[schemars(extend("default" = "5.484ms"))]
     pub aggregate_time: Option<Text<Span>>,
-    /// Most frames in an aggregate; 1 for no aggregation.
+    /// Most frames in an aggregate; 1 for no aggregation. The block ack window stays that of the mode.
     #[schemars(extend("default" = "64, for a mode of 802.11ax 256, for one of 802.11a 1"))]
     pub aggregate_frames: Option<u16>,
-    /// Most bytes of an A-MSDU inside an aggregate; 0 for none.
+    /// Most bytes of an A-MSDU; 0 for none. 802.11n allows 4065 inside aggregates and 7935 without, 802.11ax 11398.
     #[schemars(extend("default" = "0"))]
     pub amsdu: Option<u32>,
     /// Longer frames and aggregates are sent behind an RTS.

@@ -75,7 +75,7 @@ pub enum Sizes {
 sojourn_core::keywords! {
     /// Which resource units a PPDU has.
     pub Sizing for Sizes {
-        "equal-units" = Sizes::Equal, "of one size, the smallest of which none stays empty";
+        "equal-units" = Sizes::Equal, "all of one size: the smallest of which the channel has no more than there are stations";
         "mixed-units" = Sizes::Mixed, "some of these halved, so that more stations have one; with round-robin all have whole ones equally often, with proportional-fair the stations that come first";
     }
 }
