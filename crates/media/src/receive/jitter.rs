@@ -29,12 +29,13 @@ pub(crate) struct Jitter {
     pace: Pace,
 }
 
-/// How many frames come in a second, of the last ones.
+/// How long the last frames took, which says how many come in a second.
 #[derive(Clone, Debug)]
 struct Pace {
     gaps: [Span; Self::MOST],
-    /// How many came, and the newest of them.
-    count: usize,
+    /// The place of the oldest, and how many there are.
+    oldest: usize,
+    count: u64,
     sum: Span,
     last: Option<Time>,
 }
@@ -43,21 +44,26 @@ impl Pace {
     const MOST: usize = 30;
 
     fn new() -> Self {
-        Self { gaps: [Span::ZERO; Self::MOST], count: 0, sum: Span::ZERO, last: None }
+        Self { gaps: [Span::ZERO; Self::MOST], oldest: 0, count: 0, sum: Span::ZERO, last: None }
     }
 
     fn on_frame(&mut self, now: Time) {
         if let Some(last) = self.last.replace(now) {
             let gap = now.since(last);
-            let oldest = core::mem::replace(&mut self.gaps[self.count % Self::MOST], gap);
+            let oldest = core::mem::replace(&mut self.gaps[self.oldest], gap);
             self.sum = self.sum.saturating_sub(oldest) + gap;
-            self.count += 1;
+            self.oldest = if self.oldest + 1 == Self::MOST { 0 } else { self.oldest + 1 };
+            self.count = (self.count + 1).min(Self::MOST as u64);
         }
     }
 
-    /// Frames a second; infinite before two have come.
+    /// Whether fewer than so many frames come in a second.
+    fn is_below(&self, fps: u64) -> bool {
+        self.count * 1_000_000_000 < fps * self.sum.as_nanos()
+    }
+
     fn fps(&self) -> f64 {
-        self.count.min(Self::MOST) as f64 / self.sum.as_secs_f64()
+        self.count as f64 / self.sum.as_secs_f64()
     }
 }
 
@@ -83,7 +89,7 @@ const ROUND_TRIP: f64 = 0.9;
 const MOST_ROUND_TRIP: f64 = 200.0;
 const REPAIRED_FOR: Span = Span::from_secs(60);
 /// Below the first of these frame rates frames wait for nothing, below the second for less.
-const SLOW: [f64; 2] = [5.0, 10.0];
+const SLOW: [u64; 2] = [5, 10];
 
 impl Jitter {
     pub(crate) fn new() -> Self {
@@ -218,9 +224,9 @@ impl Jitter {
             estimate += (ROUND_TRIP * rtt.as_millis_f64()).min(MOST_ROUND_TRIP);
         }
         let [slowest, slow] = SLOW;
-        let fps = self.pace.fps();
-        if fps < slow {
-            estimate *= ((fps - slowest) / (slow - slowest)).max(0.0);
+        if self.pace.is_below(slow) {
+            let above = self.pace.fps() - slowest as f64;
+            estimate *= (above / (slow - slowest) as f64).max(0.0);
         }
         Span::from_secs_f64(estimate.min(MOST) / 1e3)
     }

@@ -174,7 +174,7 @@ pub struct TwccArrivals {
 const FARTHEST: Span = Span::from_secs(8);
 /// Most packets of a report, so that it fits a datagram.
 const MOST_PACKETS: usize = 400;
-/// How long an arrival is kept after it was reported, as libwebrtc does, and how many may have been so before they are forgotten.
+/// How long an arrival is kept after it was reported, as libwebrtc does, and how many are forgotten at once at least.
 const KEPT: Span = Span::from_millis(500);
 const FORGOTTEN: usize = 64;
 /// A packet that was overtaken by more than these is not reported.
@@ -223,12 +223,13 @@ impl TwccArrivals {
         Some(self.numbered(base, arrivals))
     }
 
-    /// Forgets what was reported some time ago.
+    /// Forgets what was reported some time ago, once that is half of what is kept.
     fn forget(&mut self) {
         let reported = &self.arrivals[..(self.next - self.first) as usize];
+        let half = reported.len() / 2;
         let newest = reported.iter().rev().flatten().next().copied().unwrap_or(Time::ZERO);
         let is_old = |at: &&Option<Time>| at.is_none_or(|at| newest.since(at) > KEPT);
-        if reported.get(FORGOTTEN).is_some_and(|at| is_old(&at)) {
+        if half >= FORGOTTEN && is_old(&&reported[half]) {
             let old = reported.iter().take_while(is_old).count();
             self.arrivals.drain(..old);
             self.first += old as u32;
@@ -334,7 +335,7 @@ mod tests {
             }
             let sent = order.iter().map(|(ms, number)| (*number, Time::from_nanos(ms * 1_000_000)));
             prop_assert_eq!(reported, sent.collect());
-            prop_assert!(arrivals.arrivals.len() < 100 + FORGOTTEN + 200, "{}", arrivals.arrivals.len());
+            prop_assert!(arrivals.arrivals.len() < 2 * (100 + FORGOTTEN) + 200, "{}", arrivals.arrivals.len());
         }
     }
 }

@@ -174,7 +174,9 @@ impl LossBased {
             if report.arrived.is_none() {
                 self.partial.lost += size;
                 self.missing.push(number);
-            } else if let Some(place) = self.missing.iter().position(|own| *own == number) {
+            } else if !self.missing.is_empty()
+                && let Some(place) = self.missing.iter().position(|own| *own == number)
+            {
                 // It was only overtaken.
                 self.missing.swap_remove(place);
                 self.partial.lost -= size;
