@@ -15,6 +15,20 @@ pub(crate) struct Ppdu {
     pub(crate) psdu: Psdu,
 }
 
+/// What an exchange may take of its TXOP, response included.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Within {
+    pub(crate) left: Span,
+    /// The first exchange of a TXOP may take longer.
+    pub(crate) is_first: bool,
+}
+
+impl Within {
+    pub(crate) fn holds(self, whole: Span) -> bool {
+        self.is_first || whole <= self.left
+    }
+}
+
 /// What the access point sends: to several stations at once, or to one.
 pub(crate) enum Serving {
     Several(Attempt),

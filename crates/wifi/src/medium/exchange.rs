@@ -4,7 +4,7 @@
 use sojourn_core::{Span, Time};
 use sojourn_qdisc::Reshape;
 
-use super::attempt::{Attempt, Ppdu, Serving, What};
+use super::attempt::{Attempt, Ppdu, Serving, What, Within};
 use super::link::Sending;
 use super::{CATEGORIES, Medium, Reserved, Txop};
 use crate::mac::aggregation::Psdu;
@@ -83,17 +83,16 @@ impl<P: Reshape + Send> Medium<P> {
         listener: &mut impl Listener<P>,
     ) -> Option<Attempt> {
         let limit = self.edcafs[usize::from(index)].parameters.txop_limit;
-        let limit = if limit.is_zero() { Span::from_secs(1) } else { limit };
-        self.next_frame(now, index, limit, true, listener)
+        let left = if limit.is_zero() { Span::from_secs(1) } else { limit };
+        self.next_frame(now, index, Within { left, is_first: true }, listener)
     }
 
-    /// What an EDCA function sends within `left`, response included.
+    /// What an EDCA function sends next.
     fn next_frame(
         &mut self,
         now: Time,
         index: u16,
-        left: Span,
-        is_first: bool,
+        within: Within,
         listener: &mut impl Listener<P>,
     ) -> Option<Attempt> {
         let (node, ac) = (usize::from(index) / CATEGORIES, usize::from(index) % CATEGORIES);
@@ -107,15 +106,15 @@ impl<P: Reshape + Send> Medium<P> {
             let time = sending.block_ack_req;
             let whole = time + sifs + sending.block_ack;
             let what = What::BlockAckReq { link: number as u32 };
-            return (is_first || whole <= left).then_some(Attempt { edcaf: index, what, time });
+            return within.holds(whole).then_some(Attempt { edcaf: index, what, time });
         }
         let ppdu = if node == 0 && self.multi.is_some() {
-            match self.serve(now, ac, left, is_first, listener)? {
+            match self.serve(now, ac, within, listener)? {
                 Serving::Several(attempt) => return Some(attempt),
                 Serving::One(ppdu) => ppdu,
             }
         } else {
-            self.serve_one(now, node, ac, left, is_first, listener)?
+            self.serve_one(now, node, ac, within, listener)?
         };
         let sending = self.links[ppdu.link as usize].sending;
         let octets = ppdu.psdu.octets(&sending.mode);
@@ -130,8 +129,7 @@ impl<P: Reshape + Send> Medium<P> {
         now: Time,
         node: usize,
         ac: usize,
-        left: Span,
-        is_first: bool,
+        within: Within,
         listener: &mut impl Listener<P>,
     ) -> Option<Ppdu> {
         if self.is_prepared(node) {
@@ -140,12 +138,12 @@ impl<P: Reshape + Send> Medium<P> {
             let sending = self.links[first.ppdu.link as usize].sending;
             let response = self.config.sifs + sending.block_ack;
             let whole = sending.protection(&self.config) + first.airtime + response;
-            return (is_first || whole <= left).then_some(first.ppdu);
+            return within.holds(whole).then_some(first.ppdu);
         }
         if node == 0 && self.staged.is_some() {
-            return self.put_together_staged(now, ac, left, is_first, listener);
+            return self.put_together_staged(now, ac, within, listener);
         }
-        self.put_together(now, node, ac, left, is_first, listener)
+        self.put_together(now, node, ac, within, listener)
     }
 
     /// A PPDU for the station whose turn it is.
@@ -154,16 +152,26 @@ impl<P: Reshape + Send> Medium<P> {
         now: Time,
         node: usize,
         ac: usize,
-        left: Span,
-        is_first: bool,
+        within: Within,
         listener: &mut impl Listener<P>,
     ) -> Option<Ppdu> {
-        // CoDel may have dropped all packets of a station.
+        self.in_turn(node, ac, |medium, station| {
+            medium.put_together_for(now, (node, station, ac), within, listener)
+        })
+    }
+
+    /// Offers the turn to one station after the other until something comes of it: CoDel may have dropped all packets of one.
+    pub(super) fn in_turn<S>(
+        &mut self,
+        node: usize,
+        ac: usize,
+        mut serve: impl FnMut(&mut Self, usize) -> Option<S>,
+    ) -> Option<S> {
         for _ in 0..=self.config.stations.len() {
             let station = self.choose(node, ac)?;
-            let ppdu = self.put_together_for(now, (node, station, ac), left, is_first, listener);
-            if ppdu.is_some() {
-                return ppdu;
+            let served = serve(self, station);
+            if served.is_some() {
+                return served;
             }
         }
         None
@@ -174,8 +182,7 @@ impl<P: Reshape + Send> Medium<P> {
         &mut self,
         now: Time,
         ac: usize,
-        left: Span,
-        is_first: bool,
+        within: Within,
         listener: &mut impl Listener<P>,
     ) -> Option<Ppdu> {
         let mut turn = None;
@@ -184,7 +191,7 @@ impl<P: Reshape + Send> Medium<P> {
             let repeats = |s| links[Self::link_index(0, s, ac)].agreement.to_repeat > 0;
             turn = self.staged.as_mut()?[ac].next_after(turn, repeats);
             let (_, station) = turn?;
-            let ppdu = self.put_together_for(now, (0, station, ac), left, is_first, listener);
+            let ppdu = self.put_together_for(now, (0, station, ac), within, listener);
             if ppdu.is_some() {
                 return ppdu;
             }
@@ -195,8 +202,7 @@ impl<P: Reshape + Send> Medium<P> {
         &mut self,
         now: Time,
         (node, station, ac): (usize, usize, usize),
-        left: Span,
-        is_first: bool,
+        within: Within,
         listener: &mut impl Listener<P>,
     ) -> Option<Ppdu> {
         self.adapt(now, Self::link_index(node, station, ac));
@@ -206,8 +212,9 @@ impl<P: Reshape + Send> Medium<P> {
         let sifs = self.config.sifs;
         // One frame alone has the shorter response.
         [response, sending.ack].into_iter().find_map(|response| {
-            let room = left.saturating_sub(sending.protection(&self.config) + sifs + response);
-            self.build(now, node, station, ac, room, is_first, listener)
+            let room =
+                within.left.saturating_sub(sending.protection(&self.config) + sifs + response);
+            self.build(now, node, station, ac, room, within.is_first, listener)
         })
     }
 
@@ -336,9 +343,9 @@ impl<P: Reshape + Send> Medium<P> {
         let sifs = self.config.sifs;
         let index = usize::from(txop.edcaf);
         let start = now + sifs;
-        let left = txop.until.since(start);
+        let within = Within { left: txop.until.since(start), is_first: false };
         if self.edcafs[index].has_frames
-            && let Some(attempt) = self.next_frame(now, txop.edcaf, left, false, listener)
+            && let Some(attempt) = self.next_frame(now, txop.edcaf, within, listener)
         {
             self.air.idle += sifs;
             self.idle_since = start;

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use sojourn_core::{Span, Stream, Time};
 use sojourn_qdisc::Reshape;
 
-use super::attempt::{Attempt, Ppdu, Serving, Several, What};
+use super::attempt::{Attempt, Ppdu, Serving, Several, What, Within};
 use super::exchange::{Heard, lowest_rate};
 use super::{CATEGORIES, Config, Medium, Txop};
 use crate::mac::edca::{AccessCategory, Parameters};
@@ -151,13 +151,12 @@ fn is_he(mode: &Mode) -> bool {
 }
 
 impl<P: Reshape + Send> Medium<P> {
-    /// What the access point sends within `left`: to several stations, for several stations, or to one.
+    /// What the access point sends: to several stations, for several stations, or to one.
     pub(super) fn serve(
         &mut self,
         now: Time,
         ac: usize,
-        left: Span,
-        is_first: bool,
+        within: Within,
         listener: &mut impl Listener<P>,
     ) -> Option<Serving> {
         let mut multi = self.multi.take()?;
@@ -166,8 +165,7 @@ impl<P: Reshape + Send> Medium<P> {
         if is_best_effort && (multi.is_turn_of_uplink() || self.pending[ac] == 0) {
             serving = self.serve_up(&mut multi, now);
         }
-        serving =
-            serving.or_else(|| self.serve_down(&mut multi, now, ac, left, is_first, listener));
+        serving = serving.or_else(|| self.serve_down(&mut multi, now, ac, within, listener));
         if serving.is_none() && is_best_effort && multi.is_trigger_due {
             serving = self.serve_up(&mut multi, now);
         }
@@ -190,29 +188,24 @@ impl<P: Reshape + Send> Medium<P> {
         multi: &mut MultiUser,
         now: Time,
         ac: usize,
-        left: Span,
-        is_first: bool,
+        within: Within,
         listener: &mut impl Listener<P>,
     ) -> Option<Serving> {
         if !multi.config.downlink {
-            return self.serve_one(now, 0, ac, left, is_first, listener).map(Serving::One);
+            return self.serve_one(now, 0, ac, within, listener).map(Serving::One);
         }
-        // CoDel may have dropped all packets of a station.
-        for _ in 0..=self.config.stations.len() {
-            let station = self.choose(0, ac)?;
-            let several = self.plan_downlink(multi, now, ac, station as u16, left, listener);
+        self.in_turn(0, ac, |medium, station| {
+            let leader = station as u16;
+            let several = medium.plan_downlink(multi, now, ac, leader, within.left, listener);
             if let Some(attempt) = several {
                 return Some(Serving::Several(attempt));
             }
-            let ppdu = self.put_together_for(now, (0, station, ac), left, is_first, listener);
-            if let Some(ppdu) = ppdu {
-                let mode = self.links[ppdu.link as usize].sending.mode;
-                let bits = 8.0 * f64::from(ppdu.psdu.octets(&mode));
-                multi.down.serve([(station as u16, bits)].into_iter());
-                return Some(Serving::One(ppdu));
-            }
-        }
-        None
+            let ppdu = medium.put_together_for(now, (0, station, ac), within, listener)?;
+            let mode = medium.links[ppdu.link as usize].sending.mode;
+            let bits = 8.0 * f64::from(ppdu.psdu.octets(&mode));
+            multi.down.serve([(leader, bits)].into_iter());
+            Some(Serving::One(ppdu))
+        })
     }
 
     /// A PPDU with a PSDU for each of several stations, if it can be one of `leader` and others.

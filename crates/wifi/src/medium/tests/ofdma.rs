@@ -45,18 +45,23 @@ fn tenths(span: Span) -> u64 {
     span.as_nanos() / 100
 }
 
+/// Five packets for each of four stations, acknowledged so.
+fn five_for_each_of_four(acknowledgement: &str) -> Medium<Numbered> {
+    let config = cell_with(&format!("uplink off {acknowledgement}"), 4);
+    let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
+    for station in 0..4 {
+        offer(&mut medium, Port::down(station), 5);
+    }
+    medium
+}
+
 /// Five packets for each of four stations, on 52 tones each: 8 · 7718 + 22 bits in symbols of 192
 /// bits and 14.4 µs are 322; the preamble is 20 + 4 + 8 + 4 + 4 + 8 µs, as HE-SIG-B of MCS 5 has 18 + 2 · 52
 /// bits in a symbol of 208.
 #[test]
 fn a_downlink_ppdu_for_four_stations_lasts_what_its_fields_say() {
     let of = |acknowledgement: &str| {
-        let mut medium =
-            Medium::new(cell_with(&format!("uplink off {acknowledgement}"), 4), ADDRESS, 1)
-                .unwrap();
-        for station in 0..4 {
-            offer(&mut medium, Port::down(station), 5);
-        }
+        let mut medium = five_for_each_of_four(acknowledgement);
         assert_eq!(run_out(&mut medium), 2);
         let air = medium.air();
         assert_eq!(tenths(air.idle), 430);
@@ -76,12 +81,7 @@ fn a_downlink_ppdu_for_four_stations_lasts_what_its_fields_say() {
 #[test]
 fn a_trigger_frame_in_a_psdu_is_no_data_frame() {
     let counts = |acknowledgement: &str| {
-        let mut medium =
-            Medium::new(cell_with(&format!("uplink off {acknowledgement}"), 4), ADDRESS, 1)
-                .unwrap();
-        for station in 0..4 {
-            offer(&mut medium, Port::down(station), 5);
-        }
+        let mut medium = five_for_each_of_four(acknowledgement);
         run_out(&mut medium);
         let of = |station| medium.counts(Port::down(station));
         (0..4).map(|station| (of(station).mpdus, of(station).failed)).collect::<Vec<_>>()
