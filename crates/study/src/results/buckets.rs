@@ -36,10 +36,13 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<Bucket>, D::Error> {
     let mut bytes = <&[u8]>::deserialize(deserializer)?;
-    let mut number = || read_varint(&mut bytes);
-    let (mut buckets, mut next, mut width) = (Vec::new(), 0u64, 0);
-    while let Some(gap) = number() {
-        let (Some(change), Some(samples)) = (number(), number()) else {
+    // Each bucket has three numbers, and each number has one last byte.
+    let numbers = bytes.iter().filter(|byte| **byte < MORE).count();
+    let mut buckets = Vec::with_capacity(numbers.div_ceil(3));
+    let (mut next, mut width) = (0u64, 0);
+    while let Some(gap) = read_varint(&mut bytes) {
+        let (Some(change), Some(samples)) = (read_varint(&mut bytes), read_varint(&mut bytes))
+        else {
             return Err(D::Error::custom("a part of a bucket"));
         };
         width ^= change;
@@ -54,10 +57,30 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(
     }
 }
 
+/// The bit that says that a number goes on in the next byte.
+const MORE: u8 = 0x80;
+
 /// Takes a number from the beginning of the bytes; `None`, and nothing is taken, if none ends there.
+#[inline(always)]
 fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
-    let length = bytes.iter().take(10).position(|byte| *byte < 0x80)? + 1;
-    let (number, rest) = bytes.split_at(length);
-    *bytes = rest;
-    Some(number.iter().rev().fold(0, |sum, byte| sum << 7 | u64::from(byte & 0x7f)))
+    match bytes.split_first() {
+        // Most are small.
+        Some((first, rest)) if *first < MORE => {
+            *bytes = rest;
+            Some(u64::from(*first))
+        }
+        _ => read_long_varint(bytes),
+    }
+}
+
+fn read_long_varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for (at, byte) in bytes.iter().take(10).enumerate() {
+        number |= u64::from(byte & !MORE) << (7 * at);
+        if *byte < MORE {
+            *bytes = &bytes[at + 1..];
+            return Some(number);
+        }
+    }
+    None
 }
