@@ -7,6 +7,8 @@ use sojourn_metrics::{sample_columns, stats, survival_columns};
 use sojourn_study::metrics::{self, Pooling};
 use sojourn_study::results::{Kind, Plan, Results, Row, Table, Verdict};
 
+use crate::nearby::nearby;
+
 /// A flow (or group of flows), a queue, or the run as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Subject {
@@ -351,13 +353,17 @@ impl<'a> Data<'a> {
             }
         }
         add(Kind::Run, "");
+        let mut next = 0;
         let subject_of: Vec<Option<usize>> = table
             .rows
             .iter()
             .map(|row| {
                 let scenario = plan.scenarios.get(row.scenario as usize)?;
                 let name = match row.kind {
-                    Kind::Flow => &scenario.flows.iter().find(|f| f.name == row.name)?.group,
+                    Kind::Flow => {
+                        let flow = nearby(&scenario.flows, &mut next, |f| f.name == row.name)?;
+                        &scenario.flows[flow].group
+                    }
                     Kind::Queue => &row.name,
                     Kind::Run => "",
                 };

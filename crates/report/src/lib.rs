@@ -24,6 +24,7 @@ mod freezes;
 mod lines;
 mod markup;
 mod names;
+mod nearby;
 mod number;
 mod packed;
 mod page;

@@ -6,6 +6,7 @@ use sojourn_metrics::stats::product_limit;
 use sojourn_study::results::{Bucket, Delays, Kind, PlannedScenario};
 
 use crate::data::{Data, Subject};
+use crate::nearby::nearby;
 
 /// How many samples there are between the ends of a bucket, nanoseconds, the upper one first, in
 /// ascending order.
@@ -106,12 +107,15 @@ impl Spreads {
         let scenario = self.pooled.as_ref().map_or(scenario, |pooled| pooled.first[scenario]);
         // The flows of a group have one distribution together.
         let mut of_run: Vec<(Subject, &str, Durations)> = Vec::new();
+        let mut next = 0;
         for delays in delays {
             let name = match delays.kind {
-                Kind::Flow => match planned.flows.iter().find(|flow| flow.name == delays.name) {
-                    Some(flow) => &flow.group,
-                    None => continue,
-                },
+                Kind::Flow => {
+                    match nearby(&planned.flows, &mut next, |flow| flow.name == delays.name) {
+                        Some(flow) => &planned.flows[flow].group,
+                        None => continue,
+                    }
+                }
                 Kind::Queue | Kind::Run => &delays.name,
             };
             let (metric, is_open) = match delays.metric.strip_suffix("_open") {

@@ -12,7 +12,7 @@ use crate::lines::{aligned, cell_of};
 use crate::markup::plain_text;
 use crate::names;
 use crate::number::{number, percent, shown_with_unit};
-use crate::page::{self, USUAL};
+use crate::page::{self, Sample, USUAL};
 use crate::survey::{self, EachRun};
 
 /// The claims: verdict, text, and what was measured where.
@@ -138,7 +138,7 @@ pub fn end_state(results: &Results, run: u32) -> String {
     let data = Data::new(results);
     let Some(planned) = data.plan.runs.get(run as usize) else { return String::new() };
     let rows: Vec<_> = data.rows(run).map(|(row, _)| row).collect();
-    let text = page::end_state(&data, &rows, planned.scenario as usize);
+    let text = page::end_state(&data, &rows, planned.scenario as usize, &Sample::All);
     text.lines().map(|line| plain_text(&line.replace('\t', "    ")) + "\n").collect()
 }
 

@@ -980,3 +980,67 @@ fn a_freeze_leads_to_the_packets_that_made_it() {
         "{text}"
     );
 }
+
+/// In place of each `cubic` so many flows, all alike.
+fn crowd(flows: usize) -> (Results, Crowd) {
+    let mut results = specimen::results();
+    let name = |at: usize| format!("cubic.{at}");
+    for scenario in Arc::make_mut(&mut results.plan.scenarios) {
+        let (many, others): (Vec<_>, Vec<_>) =
+            scenario.flows.iter().cloned().partition(|flow| flow.name == "cubic");
+        let many = many.iter().flat_map(|flow| {
+            (0..flows).map(move |at| PlannedFlow { name: name(at), ..flow.clone() })
+        });
+        scenario.flows = many.chain(others).collect();
+    }
+    let rows = std::mem::take(&mut results.table.rows).into_iter().flat_map(|row| {
+        let times = if row.name == "cubic" { flows } else { 1 };
+        (0..times).map(move |at| match times {
+            1 => row.clone(),
+            _ => Row { name: name(at), ..row.clone() },
+        })
+    });
+    results.table.rows = rows.collect();
+    (results, Crowd(flows))
+}
+
+/// Has the series of that many flows.
+struct Crowd(usize);
+
+impl ReadRuns for Crowd {
+    fn series(&mut self, run: u32) -> Result<Vec<Series>, String> {
+        let (many, others): (Vec<_>, Vec<_>) =
+            specimen::Made.series(run)?.into_iter().partition(|one| one.name == "cubic");
+        let many = many.iter().flat_map(|one| {
+            (0..self.0).map(move |at| Series { name: format!("cubic.{at}"), ..one.clone() })
+        });
+        Ok(many.chain(others).collect())
+    }
+
+    fn delays(&mut self, run: u32) -> Result<Vec<Delays>, String> {
+        specimen::Made.delays(run)
+    }
+}
+
+#[test]
+fn of_very_many_flows_the_first_of_each_group_are_shown_and_it_is_said() {
+    let sizes = [100, 400].map(|flows| {
+        let (results, mut series) = crowd(flows);
+        let html = html(&results, &mut series, &Options::default());
+        let others = results.plan.scenarios[0].flows.len() - flows;
+        let said =
+            format!("Of {} flows a panel has at most 8, the first of each group.", flows + others);
+        assert!(html.contains(&said), "{said}");
+        // A third of 64 for each of the three groups, of which two have one flow.
+        let of_states = format!("of 23 flows of {}", flows + others);
+        assert!(html.contains(&of_states), "{of_states}");
+        assert!(html.contains("\ncubic.20 bulk") && !html.contains("\ncubic.21 bulk"));
+        assert!(html.contains("Zoom into it") && html.contains("\"cubic.20\":["));
+        assert!(!html.contains("\"cubic.21\":["));
+        let all = terminal::end_state(&results, 0);
+        assert!(all.contains(&format!("cubic.{} bulk", flows - 1)));
+        html.len()
+    });
+    // What grows are the numbers of flows, by a digit.
+    assert!(sizes[1] < sizes[0] + sizes[0] / 100, "{sizes:?}");
+}

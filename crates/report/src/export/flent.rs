@@ -9,6 +9,8 @@ use flate2::write::GzEncoder;
 use serde_json::{Map, Value, json};
 use sojourn_study::results::{Kind, Results, Series};
 
+use crate::nearby::nearby;
+
 /// The beginning of every run in seconds since 1970, because a run has no date: 2000-01-01.
 const EPOCH: f64 = 946_684_800.0;
 
@@ -71,8 +73,10 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
     // Downloads, then uploads.
     let mut streams: [Vec<&[Option<f64>]>; 2] = [Vec::new(), Vec::new()];
     let mut pings = 0;
+    let mut next = 0;
     for one in series {
-        let flow = scenario.flows.iter().find(|flow| flow.name == one.name);
+        let flow = nearby(&scenario.flows, &mut next, |flow| flow.name == one.name);
+        let flow = flow.map(|at| &scenario.flows[at]);
         match one.kind {
             Kind::Flow if flow.is_some_and(|flow| flow.cca.is_some()) => {
                 if let (Some(values), Some(flow)) = (one.column("goodput_mbps"), flow) {

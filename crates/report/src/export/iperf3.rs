@@ -5,6 +5,8 @@
 use serde_json::{Value, json};
 use sojourn_study::results::{Kind, Results, Row, Series};
 
+use crate::nearby::nearby;
+
 /// The segment size with which windows are converted from packets to bytes.
 const MSS: f64 = 1448.0;
 
@@ -16,12 +18,13 @@ pub fn iperf3(results: &Results, run: u32, series: &[Series]) -> String {
 fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
     let planned = results.plan.runs.get(run as usize)?;
     let scenario = results.plan.scenarios.get(planned.scenario as usize)?;
+    let mut next = 0;
     let flows: Vec<Stream<'_>> = series
         .iter()
         .filter(|one| one.kind == Kind::Flow)
         .filter_map(|one| {
-            let flow = scenario.flows.iter().find(|f| f.name == one.name && f.cca.is_some())?;
-            Some((one, flow))
+            let flow = nearby(&scenario.flows, &mut next, |flow| flow.name == one.name)?;
+            Some((one, &scenario.flows[flow])).filter(|(_, flow)| flow.cca.is_some())
         })
         .enumerate()
         .map(|(at, (series, flow))| Stream {
@@ -59,11 +62,13 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
             interval
         })
         .collect();
+    let mut next = 0;
     let streams: Vec<Value> = flows
         .iter()
         .map(|one| {
-            let is_its = |row: &&Row| row.kind == Kind::Flow && row.name == one.series.name;
-            stream(results, one, rows.iter().find(is_its), omitted_s, length_s)
+            let is_its = |row: &Row| row.kind == Kind::Flow && row.name == one.series.name;
+            let row = nearby(rows, &mut next, is_its).map(|at| &rows[at]);
+            stream(results, one, row, omitted_s, length_s)
         })
         .collect();
     let total = |end: &str, is_up: bool| {

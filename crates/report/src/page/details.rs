@@ -6,6 +6,7 @@ use sojourn_study::results::ViewKind;
 
 use super::calls;
 use super::options::Options;
+use super::sample::Sample;
 use super::still::{OverlaidRun, Overlay, still};
 use crate::data::Data;
 use crate::packed;
@@ -52,6 +53,13 @@ pub(crate) struct RunDetails {
     pub(crate) timeline: String,
     pub(crate) calls: String,
     pub(crate) problem: Option<String>,
+}
+
+/// The flows of a scenario that can be zoomed into.
+pub(super) fn sample<'a>(data: &'a Data<'_>, scenario: usize) -> Sample<'a> {
+    let views = &data.plan.views;
+    let is_named = |name: &str| views.iter().any(|view| view.of.iter().any(|of| of == name));
+    Sample::of(&data.plan.scenarios[scenario], is_named)
 }
 
 impl Details {
@@ -111,7 +119,8 @@ impl Details {
             let fair = left / open.max(1);
             let share = if is_first[*run as usize] { (fair * 2).min(left) } else { fair };
             open -= 1;
-            let details = match read.series(*run) {
+            let sample = sample(data, scenario);
+            let details = match read.series_of(*run, &|kind, name| sample.has(kind, name)) {
                 Ok(series) => {
                     let packed = packed::pack(&series, share);
                     left -= packed.as_ref().map_or(0, |packed| packed.base64.len()).min(left);

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::options::Options;
+use super::sample;
 use crate::data::Data;
 use crate::markup::{Esc, shell_word};
 use crate::number::number;
@@ -94,7 +95,9 @@ pub(crate) fn write(out: &mut String, data: &Data<'_>, options: &Options) {
     let _ = write!(
         out,
         "<p class=\"caption\">Time series take at most {} kB of this page; where they do not fit, \
-         neighbouring steps are joined to their least and largest value.</p></section>",
-        options.series_budget / 1000
+         neighbouring steps are joined to their least and largest value. Of runs with more than {} \
+         flows the first of each group are here.</p></section>",
+        options.series_budget / 1000,
+        sample::MOST
     );
 }

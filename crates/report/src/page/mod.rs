@@ -11,6 +11,7 @@ mod matrix;
 mod methods;
 mod options;
 mod runs;
+mod sample;
 mod shell;
 mod still;
 
@@ -18,12 +19,14 @@ pub use alone::{figure, figures};
 pub(crate) use columns::{USUAL, blocks, candidates, read, shows};
 pub use options::Options;
 pub(crate) use runs::end_state;
+pub(crate) use sample::Sample;
 pub(crate) use shell::Shell;
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde_json::json;
-use sojourn_study::results::Results;
+use sojourn_study::results::{Kind, Results};
 
 use self::details::Details;
 use crate::data::Data;
@@ -87,14 +90,19 @@ pub fn html(results: &Results, runs: &mut dyn ReadRuns, options: &Options) -> St
     Shell { title: &data.plan.title, body: &body, scripts: &scripts }.to_html()
 }
 
-/// For each flow, by name, its colour and its position among the flows of its group, so that all
+/// For each flow that can be zoomed into, by name, its colour and its position among the flows of its group, so that all
 /// figures use the same.
 fn flow_colours(data: &Data<'_>) -> serde_json::Value {
     let mut flows = serde_json::Map::new();
-    for scenario in data.plan.scenarios.iter() {
+    for (at, scenario) in data.plan.scenarios.iter().enumerate() {
+        let sample = details::sample(data, at);
+        let mut members: BTreeMap<&str, usize> = BTreeMap::new();
         for flow in scenario.flows.iter() {
-            let member = still::member(scenario, &flow.name);
-            flows.insert(flow.name.clone(), json!([data.colour_of_flow(&flow.group), member]));
+            let member = members.entry(&flow.group).or_default();
+            if sample.has(Kind::Flow, &flow.name) {
+                flows.insert(flow.name.clone(), json!([data.colour_of_flow(&flow.group), *member]));
+            }
+            *member += 1;
         }
     }
     serde_json::Value::Object(flows)

@@ -8,9 +8,11 @@ use super::calls;
 use super::columns::{Block, blocks};
 use super::details::{Details, RunDetails};
 use super::options::Options;
-use super::still::key;
+use super::sample::Sample;
+use super::still::{MOST_TRACES, key};
 use crate::data::{Data, Mean, Subject};
 use crate::markup::Esc;
+use crate::nearby::nearby;
 use crate::number::{number, shown_beside};
 use crate::{command, ending, names};
 
@@ -73,11 +75,11 @@ fn write_scenario(
     if let Some(run) = first {
         let _ = write!(
             out,
-            "<figure><figcaption>Seed {} over time; peaks of single steps are kept. <button \
-             type=\"button\" class=\"script open\" data-open=\"{}\">Zoom into it</button>\
-             </figcaption>{}<div class=\"wide\">{}</div></figure>",
+            "<figure><figcaption>Seed {} over time; peaks of single steps are kept.{}{}</figcaption>{}\
+             <div class=\"wide\">{}</div></figure>",
             data.plan.runs[run.run as usize].seed,
-            run.run,
+            drawn_of(planned),
+            zoom(run),
             key(data, scenario).html(),
             run.timeline
         );
@@ -92,6 +94,26 @@ fn write_scenario(
         write_run(out, data, details.of(*run), *run);
     }
     *out += "</div></div></details>";
+}
+
+/// Says that a still figure has not all of the flows.
+fn drawn_of(scenario: &PlannedScenario) -> String {
+    match scenario.flows.len() {
+        ..=MOST_TRACES => String::new(),
+        flows => {
+            format!(" Of {flows} flows a panel has at most {MOST_TRACES}, the first of each group.")
+        }
+    }
+}
+
+fn zoom(run: &RunDetails) -> String {
+    match run.packed {
+        None => String::new(),
+        Some(_) => format!(
+            " <button type=\"button\" class=\"script open\" data-open=\"{}\">Zoom into it</button>",
+            run.run
+        ),
+    }
 }
 
 /// With more scenarios than these each is one line, which unfolds, so that a study of a hundred can be
@@ -247,12 +269,22 @@ fn write_run(out: &mut String, data: &Data<'_>, details: Option<&RunDetails>, ru
         let _ = write!(out, "<p class=\"note\">It {}.</p>", Esc(&ending));
     }
     calls::table(out, data, run);
-    let state = end_state(data, &rows, planned.scenario as usize);
+    let scenario = &data.plan.scenarios[planned.scenario as usize];
+    let sample = Sample::of(scenario, |_| false);
+    let state = end_state(data, &rows, planned.scenario as usize, &sample);
     if !state.is_empty() {
+        let of = match &sample {
+            Sample::All => String::new(),
+            Sample::Some(flows) => format!(
+                ", of {} flows of {}; <code>sojourn show</code> has all",
+                flows.len(),
+                scenario.flows.len()
+            ),
+        };
         let _ = write!(
             out,
             "<p class=\"caption\">At its end, in the words of <code>ss -tin</code> and <code>tc -s \
-             qdisc</code>:</p><pre tabindex=\"0\">{}</pre>",
+             qdisc</code>{of}:</p><pre tabindex=\"0\">{}</pre>",
             Esc(&state)
         );
     }
@@ -304,10 +336,17 @@ fn chief(data: &Data<'_>, value: impl Fn(&Subject, &str) -> Option<f64>) -> Stri
 
 /// What `ss -tin` and `tc -s qdisc` would have printed; for flows without a congestion control,
 /// what their own tools print at the end.
-pub(crate) fn end_state(data: &Data<'_>, rows: &[&Row], scenario: usize) -> String {
+pub(crate) fn end_state(
+    data: &Data<'_>,
+    rows: &[&Row],
+    scenario: usize,
+    sample: &Sample<'_>,
+) -> String {
     let planned = &data.plan.scenarios[scenario];
-    let row_of = |kind: Kind, name: &str| {
-        rows.iter().find(|row| row.kind == kind && row.name == name).copied()
+    let mut next = 0;
+    let mut row_of = |kind: Kind, name: &str| {
+        let is_it = |row: &&Row| row.kind == kind && row.name == name;
+        nearby(rows, &mut next, is_it).map(|at| rows[at])
     };
     let mut out = String::new();
     if let Some(row) = row_of(Kind::Run, "")
@@ -315,7 +354,7 @@ pub(crate) fn end_state(data: &Data<'_>, rows: &[&Row], scenario: usize) -> Stri
     {
         let _ = writeln!(out, "when it was over: {}", row.end_state);
     }
-    for flow in planned.flows.iter() {
+    for flow in planned.flows.iter().filter(|flow| sample.has(Kind::Flow, &flow.name)) {
         let Some(row) = row_of(Kind::Flow, &flow.name) else { continue };
         let cca = flow.cca.as_deref().map_or(String::new(), |cca| format!(" {cca}"));
         let said =

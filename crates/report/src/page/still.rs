@@ -1,5 +1,6 @@
 //! A run over time as a still figure, and its key.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use sojourn_study::results::{Kind, PlannedScenario, Series};
@@ -135,7 +136,25 @@ const USUAL: &[&str] = &[
 ];
 
 /// Further flows and queues are left to the script.
-const MOST_TRACES: usize = 8;
+pub(super) const MOST_TRACES: usize = 8;
+
+/// As many flows as a panel has, in their order: the first of each group, then the second, and so on.
+fn first_of_each<'a>(flows: Vec<&'a Series>, group: impl Fn(&Series) -> String) -> Vec<&'a Series> {
+    if flows.len() <= MOST_TRACES {
+        return flows;
+    }
+    let mut members: BTreeMap<String, usize> = BTreeMap::new();
+    let place = |(at, flow): (usize, &&Series)| {
+        let before = members.entry(group(flow)).or_default();
+        *before += 1;
+        (*before, at)
+    };
+    let mut places: Vec<(usize, usize)> = flows.iter().enumerate().map(place).collect();
+    places.sort_unstable();
+    places.truncate(MOST_TRACES);
+    places.sort_unstable_by_key(|(_, at)| *at);
+    places.into_iter().map(|(_, at)| flows[at]).collect()
+}
 
 /// A run over time as a still figure; `wanted` are columns, or the usual ones if there are none.
 pub(crate) fn still(
@@ -180,8 +199,8 @@ pub(crate) fn still(
             .collect();
         // However many flows there are, a queue's capacity is drawn behind their rates.
         let of_kind = |kind: Kind| members.iter().filter(move |one| one.kind == kind).copied();
-        let members: Vec<&Series> =
-            of_kind(Kind::Flow).take(MOST_TRACES).chain(of_kind(Kind::Queue).take(4)).collect();
+        let flows = first_of_each(of_kind(Kind::Flow).collect(), group);
+        let members: Vec<&Series> = flows.into_iter().chain(of_kind(Kind::Queue).take(4)).collect();
         let mut traces = Vec::new();
         for one in &members {
             for (at, column) in columns.iter().enumerate() {

@@ -13,7 +13,7 @@ use super::files::{CLAIMS, PLAN, ResultsError, STUDY, names, write_whole};
 use super::journal::Records;
 use super::series_rows::SeriesRows;
 use super::store::{self, Joined, RowReader, RunReader, TablePaths, Whole};
-use super::{Delays, Machine, Plan, Results, Row, Series};
+use super::{Delays, Kind, Machine, Plan, Results, Row, Series};
 use crate::shard::Shard;
 
 /// The files of a result folder.
@@ -603,11 +603,16 @@ enum Opened {
 }
 
 impl OpenPart {
-    /// Empty if the run is not here.
-    pub(crate) fn series(&mut self, run: u32) -> Result<Vec<Series>, ResultsError> {
+    /// Of the flows and queues that are wanted. Empty if the run is not here.
+    pub(crate) fn series_of(
+        &mut self,
+        run: u32,
+        is_wanted: &dyn Fn(Kind, &str) -> bool,
+    ) -> Result<Vec<Series>, ResultsError> {
         let mut joined = Joined::default();
         self.each_series(run, |piece| {
-            piece.into_iter().for_each(|series| joined.add(series));
+            let wanted = piece.into_iter().filter(|series| is_wanted(series.kind, &series.name));
+            wanted.for_each(|series| joined.add(series));
             Ok(())
         })?;
         Ok(joined.all)
@@ -660,8 +665,20 @@ impl Reader {
     /// # Errors
     /// A file of the folder cannot be read.
     pub fn series(&mut self, run: u32) -> Result<Vec<Series>, ResultsError> {
+        self.series_of(run, &|_, _| true)
+    }
+
+    /// The same of those flows and queues that are wanted.
+    ///
+    /// # Errors
+    /// As [`Reader::series`].
+    pub fn series_of(
+        &mut self,
+        run: u32,
+        is_wanted: &dyn Fn(Kind, &str) -> bool,
+    ) -> Result<Vec<Series>, ResultsError> {
         for part in &mut self.parts {
-            let series = part.series(run)?;
+            let series = part.series_of(run, is_wanted)?;
             if !series.is_empty() {
                 return Ok(series);
             }
