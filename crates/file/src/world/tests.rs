@@ -367,6 +367,22 @@ fn values_that_no_application_can_live_with_are_refused() {
 }
 
 #[test]
+fn a_list_is_no_table() {
+    for (text, key) in [
+        ("repeat = [5, 7]", "repeat"),
+        ("[scenario]\npath = [\"10Mbps\"]", "scenario.path"),
+        ("claim = [[\"C1\"]]", "claim.0"),
+    ] {
+        let text = format!("schema = 1\ntitle = \"t\"\n{text}\n");
+        let path = std::path::Path::new("");
+        let error = crate::StudyFile::parse("t.toml", &text, path, &crate::Overrides::default());
+        let error = error.expect_err("a list is not a table").to_string();
+        let says = format!("{key}: a list does not fit (allowed: a table)");
+        assert!(error.contains(&says), "{error}");
+    }
+}
+
+#[test]
 fn arrivals_are_given_by_their_number_or_by_the_load_they_bring() {
     let web = |keys: &str| {
         let flow = format!("[[scenario.flow]]\nname = \"web\"\napp = \"arrivals\"\n{keys}\n");

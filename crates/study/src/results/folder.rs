@@ -238,7 +238,7 @@ impl Folder {
 /// Writes into a result folder, and keeps the list of checksums of the whole or of a shard.
 ///
 /// It reads the list again before each change, because the same command may have been started
-/// twice.
+/// twice; whoever changes something holds the folder meanwhile ([`FolderWriter::hold`]).
 pub(crate) struct FolderWriter {
     folder: Folder,
     label: String,
@@ -251,6 +251,14 @@ impl FolderWriter {
 
     pub(crate) fn folder(&self) -> &Folder {
         &self.folder
+    }
+
+    /// Waits until no other process changes the folder's files; until what it returns is dropped, none does. Where the system
+    /// can't lock a folder, nothing is held.
+    pub(crate) fn hold(&self) -> Option<File> {
+        let folder = File::open(&self.folder.path).ok()?;
+        folder.lock().ok()?;
+        Some(folder)
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

@@ -54,6 +54,7 @@ pub(super) fn make_folder(
     }
     std::fs::create_dir_all(path).map_err(error)?;
     let writer = FolderWriter::new(folder, label);
+    let _held = writer.hold();
     // The plan comes first: it marks the folder as one of results.
     writer.write_json(PLAN, plan)?;
     writer.write_text(STUDY, text)?;

@@ -65,7 +65,7 @@ impl Stop {
 /// How a study is run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How many runs at the same time; with `None` as many as there are cores.
+    /// How many runs at the same time, at most 1 024; with `None` as many as there are cores.
     pub jobs: Option<NonZero<usize>>,
     pub shard: Shard,
     /// The result folder; it is made if it is not there.
@@ -279,6 +279,7 @@ pub fn join(folders: &[PathBuf], out: &Path) -> Result<Summary, RunError> {
         writer.add(result.into()).map_err(io_error)?;
         done += 1;
     }
+    let _held = folder.hold();
     folder.publish(writer.finish().map_err(io_error)?)?;
 
     let claims = check_claims(&folder, &Study::claims_of(&text, &plan)?, &plan)?;
@@ -310,6 +311,9 @@ struct Shared<'a> {
     broken: Option<RunError>,
 }
 
+/// However many jobs are asked for: each has a stack, and beyond the cores of a machine none is of use.
+const MOST_THREADS: usize = 1024;
+
 /// Runs what is pending, one after the other in the order of the plan, because runs are long and
 /// differ in length.
 fn work(
@@ -325,8 +329,10 @@ fn work(
     let plan = Arc::clone(recorder.plan());
     let shared = Mutex::new(Shared { recorder, broken: None });
     let is_stopped = AtomicBool::new(false);
+    let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = options.jobs.map_or_else(cores, NonZero::get);
     let pool = ThreadPoolBuilder::new()
-        .num_threads(options.jobs.map_or(0, NonZero::get))
+        .num_threads(threads.min(pending.len()).min(MOST_THREADS))
         .build()
         .map_err(|error| RunError::Threads(error.to_string()))?;
     let one = |run: &u32| {

@@ -237,6 +237,8 @@ impl Recorder {
             let problems = std::mem::take(problems).into_iter();
             problems.map(|(run, problem)| FailedRun { run, problem }).collect()
         };
+        let _held = self.folder.hold();
+        let was_complete = self.journal.is_none();
         let failed = listed(&mut self.problems);
         let troubled = listed(&mut self.troubled);
         if let Some((mut journal, path)) = self.journal.take() {
@@ -270,7 +272,11 @@ impl Recorder {
         }
         self.machine.wall_s = self.began.elapsed().as_secs_f64();
         self.machine.failed.clone_from(&failed);
-        self.folder.write_json(&format!("machine{}.json", self.shard.label()), &self.machine)?;
+        let machine = format!("machine{}.json", self.shard.label());
+        // Where nothing was left to do, it says who did it.
+        if !(was_complete && self.folder.path(&machine).exists()) {
+            self.folder.write_json(&machine, &self.machine)?;
+        }
         let claims = match self.shard.is_whole() {
             true => Some(check_claims(&self.folder, &self.claims, &self.plan)?),
             false => None,

@@ -104,6 +104,53 @@ fn threads_and_shards_change_no_byte_of_the_tables() {
 }
 
 #[test]
+fn a_folder_that_is_complete_is_used_by_many_at_once_and_stays_as_it_is() {
+    let scratch = Scratch::new("runner");
+    let out = scratch.path("a");
+    let machine = |out: &Path| fs::read(out.join("machine.json")).unwrap();
+    run_into(out.clone(), 2, "1/1");
+    let first = machine(&out);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..20 {
+                    run_into(out.clone(), 1, "1/1");
+                    let results = Folder::open(&out).expect("nobody changes it");
+                    assert!(results.is_complete());
+                }
+            });
+        }
+    });
+    // Who did the work, and how long it took.
+    assert_eq!(machine(&out), first);
+}
+
+#[test]
+fn two_that_begin_the_same_folder_leave_it_whole() {
+    let scratch = Scratch::new("runner");
+    for attempt in 0..8 {
+        let out = scratch.path(&format!("{attempt}"));
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| match run(&study(), &options(out.clone(), 1, "1/1"), &|_| {}) {
+                    Ok(summary) => assert_eq!(summary.progress.done, 6),
+                    Err(RunError::Busy { .. }) => {}
+                    Err(other) => panic!("{other}"),
+                });
+            }
+        });
+        assert!(Folder::open(&out).expect("one of them has finished").is_complete());
+    }
+}
+
+#[test]
+fn more_jobs_than_runs_are_no_more_threads() {
+    let scratch = Scratch::new("runner");
+    let summary = run_into(scratch.path("a"), 1_000_000_000, "1/1");
+    assert_eq!(summary.progress.done, 6);
+}
+
+#[test]
 fn what_is_joined_without_a_shard_says_what_is_missing() {
     let scratch = Scratch::new("runner");
     run_into(scratch.path("a"), 2, "2/2");
