@@ -353,7 +353,7 @@ impl<'a> Data<'a> {
             }
         }
         add(Kind::Run, "");
-        let mut next = 0;
+        let mut last = 0;
         let subject_of: Vec<Option<usize>> = table
             .rows
             .iter()
@@ -361,7 +361,7 @@ impl<'a> Data<'a> {
                 let scenario = plan.scenarios.get(row.scenario as usize)?;
                 let name = match row.kind {
                     Kind::Flow => {
-                        let flow = nearby(&scenario.flows, &mut next, |f| f.name == row.name)?;
+                        let flow = nearby(&scenario.flows, &mut last, |f| f.name == row.name)?;
                         &scenario.flows[flow].group
                     }
                     Kind::Queue => &row.name,

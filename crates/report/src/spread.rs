@@ -107,11 +107,11 @@ impl Spreads {
         let scenario = self.pooled.as_ref().map_or(scenario, |pooled| pooled.first[scenario]);
         // The flows of a group have one distribution together.
         let mut of_run: Vec<(Subject, &str, Durations)> = Vec::new();
-        let mut next = 0;
+        let mut last = 0;
         for delays in delays {
             let name = match delays.kind {
                 Kind::Flow => {
-                    match nearby(&planned.flows, &mut next, |flow| flow.name == delays.name) {
+                    match nearby(&planned.flows, &mut last, |flow| flow.name == delays.name) {
                         Some(flow) => &planned.flows[flow].group,
                         None => continue,
                     }

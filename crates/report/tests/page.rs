@@ -1031,12 +1031,12 @@ fn of_very_many_flows_the_first_of_each_group_are_shown_and_it_is_said() {
         let said =
             format!("Of {} flows a panel has at most 8, the first of each group.", flows + others);
         assert!(html.contains(&said), "{said}");
-        // A third of 64 for each of the three groups, of which two have one flow.
-        let of_states = format!("of 23 flows of {}", flows + others);
+        // A third of 16 for each of the three groups, of which two have one flow.
+        let of_states = format!("of 7 flows of {}", flows + others);
         assert!(html.contains(&of_states), "{of_states}");
-        assert!(html.contains("\ncubic.20 bulk") && !html.contains("\ncubic.21 bulk"));
-        assert!(html.contains("Zoom into it") && html.contains("\"cubic.20\":["));
-        assert!(!html.contains("\"cubic.21\":["));
+        assert!(html.contains("\ncubic.4 bulk") && !html.contains("\ncubic.5 bulk"));
+        assert!(html.contains("Zoom into it") && html.contains("\"cubic.4\":["));
+        assert!(!html.contains("\"cubic.5\":["));
         let all = terminal::end_state(&results, 0);
         assert!(all.contains(&format!("cubic.{} bulk", flows - 1)));
         html.len()

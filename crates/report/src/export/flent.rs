@@ -73,9 +73,9 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
     // Downloads, then uploads.
     let mut streams: [Vec<&[Option<f64>]>; 2] = [Vec::new(), Vec::new()];
     let mut pings = 0;
-    let mut next = 0;
+    let mut last = 0;
     for one in series {
-        let flow = nearby(&scenario.flows, &mut next, |flow| flow.name == one.name);
+        let flow = nearby(&scenario.flows, &mut last, |flow| flow.name == one.name);
         let flow = flow.map(|at| &scenario.flows[at]);
         match one.kind {
             Kind::Flow if flow.is_some_and(|flow| flow.cca.is_some()) => {

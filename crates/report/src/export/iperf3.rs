@@ -18,12 +18,12 @@ pub fn iperf3(results: &Results, run: u32, series: &[Series]) -> String {
 fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
     let planned = results.plan.runs.get(run as usize)?;
     let scenario = results.plan.scenarios.get(planned.scenario as usize)?;
-    let mut next = 0;
+    let mut last = 0;
     let flows: Vec<Stream<'_>> = series
         .iter()
         .filter(|one| one.kind == Kind::Flow)
         .filter_map(|one| {
-            let flow = nearby(&scenario.flows, &mut next, |flow| flow.name == one.name)?;
+            let flow = nearby(&scenario.flows, &mut last, |flow| flow.name == one.name)?;
             Some((one, &scenario.flows[flow])).filter(|(_, flow)| flow.cca.is_some())
         })
         .enumerate()
@@ -62,12 +62,12 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
             interval
         })
         .collect();
-    let mut next = 0;
+    let mut last = 0;
     let streams: Vec<Value> = flows
         .iter()
         .map(|one| {
             let is_its = |row: &Row| row.kind == Kind::Flow && row.name == one.series.name;
-            let row = nearby(rows, &mut next, is_its).map(|at| &rows[at]);
+            let row = nearby(rows, &mut last, is_its).map(|at| &rows[at]);
             stream(results, one, row, omitted_s, length_s)
         })
         .collect();

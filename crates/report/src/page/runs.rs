@@ -343,10 +343,10 @@ pub(crate) fn end_state(
     sample: &Sample<'_>,
 ) -> String {
     let planned = &data.plan.scenarios[scenario];
-    let mut next = 0;
+    let mut last = 0;
     let mut row_of = |kind: Kind, name: &str| {
         let is_it = |row: &&Row| row.kind == kind && row.name == name;
-        nearby(rows, &mut next, is_it).map(|at| rows[at])
+        nearby(rows, &mut last, is_it).map(|at| rows[at])
     };
     let mut out = String::new();
     if let Some(row) = row_of(Kind::Run, "")

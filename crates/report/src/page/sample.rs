@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sojourn_study::results::{Kind, PlannedScenario};
 
-/// The most flows of a run, apart from those that a view names.
+/// Of so many flows all are shown.
 pub(crate) const MOST: usize = 64;
+
+/// How many are of more, apart from those that a view names: about as many names as a reader looks through.
+const OF_MORE: usize = 16;
 
 /// Flows that are shown one by one.
 pub(crate) enum Sample<'a> {
@@ -22,8 +25,8 @@ impl<'a> Sample<'a> {
         }
         let mut of_group: BTreeMap<&str, usize> = BTreeMap::new();
         scenario.flows.iter().for_each(|flow| *of_group.entry(&flow.group).or_default() += 1);
-        let each = (MOST / of_group.len()).max(1);
-        let mut left = MOST;
+        let each = (OF_MORE / of_group.len()).max(1);
+        let mut left = OF_MORE;
         of_group.values_mut().for_each(|count| *count = each);
         let mut sample = BTreeSet::new();
         for flow in scenario.flows.iter() {

@@ -49,7 +49,14 @@ pub(crate) fn figures(data: &Data<'_>, spreads: &Spreads, lead: String) -> Figur
     let mut others = standard(data, spreads).into_iter().map(|figure| figure.html());
     let lead = Some(lead).filter(|lead| !lead.is_empty()).or_else(|| all.next());
     let lead = lead.or_else(|| others.next()).unwrap_or_default();
-    let (rest, others): (String, String) = (all.collect(), others.collect());
+    let (rest, mut others): (String, String) = (all.collect(), others.collect());
+    let is_left_out = |kind: Kind| data.of_kind(kind).nth(MOST_SUBJECTS).is_some();
+    if !others.is_empty() && [Kind::Flow, Kind::Queue].into_iter().any(is_left_out) {
+        others += &format!(
+            "<p class=\"caption\">Where more than {MOST_SUBJECTS} flows or queues have a value, these figures \
+             have the first {MOST_SUBJECTS}; the tables have all.</p>"
+        );
+    }
     let mut html = String::new();
     let mut section = |id: &str, title: &str, figures: &str| {
         if !figures.is_empty() {
@@ -189,6 +196,9 @@ fn shown(data: &Data<'_>, subject: &Subject, of: &[String]) -> bool {
             })
 }
 
+/// The most flows, or queues, in a figure that no view asks for: there are as many colours.
+const MOST_SUBJECTS: usize = 8;
+
 /// Figures for what was measured and no view shows; those asked for most come first.
 pub(crate) fn standard(data: &Data<'_>, spreads: &Spreads) -> Vec<Figure> {
     let mut out: Vec<Figure> = Vec::new();
@@ -208,7 +218,12 @@ pub(crate) fn standard(data: &Data<'_>, spreads: &Spreads) -> Vec<Figure> {
         let most = subjects.iter().map(|subject| largest(subject)).fold(0.0, f64::max);
         // If another queue has waits, a queue that only acknowledgements pass is not interesting.
         let quiet = |subject: &Subject| kind == Kind::Queue && largest(subject) < most * 0.02;
-        subjects.into_iter().filter(|subject| !quiet(subject)).take(8).cloned().collect()
+        subjects
+            .into_iter()
+            .filter(|subject| !quiet(subject))
+            .take(MOST_SUBJECTS)
+            .cloned()
+            .collect()
     };
     // A view of a metric has shown it, whatever the view's kind.
     let asked = |metric: &str| {
