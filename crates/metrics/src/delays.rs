@@ -53,6 +53,10 @@ impl Delays {
     }
 
     fn count(&mut self) -> Summary {
+        // With thousands of flows most rows of each have nothing.
+        if self.fresh == 0 {
+            return Summary::NOTHING;
+        }
         let fresh = &self.batch[..self.fresh];
         let summary = Summary::of(fresh);
         self.whole.record_all(fresh, &summary);
@@ -169,9 +173,31 @@ fn quantiles<const N: usize>(values: &[u64], summary: &Summary, qs: [f64; N]) ->
     match values.len() {
         0 => None,
         1 => Some(qs.map(|q| if q >= 1.0 { summary.max as f64 } else { values[0] as f64 })),
-        2..=64 => Some(Bins::<64, 32>::quantiles(values, summary, qs)),
+        2..=FEW => Some(quantiles_of_few(values, summary, qs)),
+        ..=64 => Some(Bins::<64, 32>::quantiles(values, summary, qs)),
         _ => Some(Bins::<{ Row::MOST }, 128>::quantiles(values, summary, qs)),
     }
+}
+
+/// So few values take less work to sort than to put into bins.
+const FEW: usize = 8;
+
+#[inline(never)]
+fn quantiles_of_few<const N: usize>(values: &[u64], summary: &Summary, qs: [f64; N]) -> [f64; N] {
+    let mut sorted = [0; FEW];
+    for (len, value) in values.iter().enumerate() {
+        let mut place = len;
+        while place > 0 && sorted[place - 1] > *value {
+            sorted[place] = sorted[place - 1];
+            place -= 1;
+        }
+        sorted[place] = *value;
+    }
+    let last = values.len() - 1;
+    qs.map(|q| match q >= 1.0 {
+        true => summary.max as f64,
+        false => sorted[(q * last as f64 + 0.5) as usize] as f64,
+    })
 }
 
 /// Up to `MOST` values sorted roughly: into bins of equal width, a power of two of them, each a chain
