@@ -915,12 +915,12 @@ fn harm_is_against_solo_runs_and_by_seed() {
     assert!(cell.starts_with(&said), "{said}: {}", &cell[..12]);
 }
 
-/// The specimen's series, whose goodput is a call's target.
-struct WithTargets;
+/// Series whose goodput is a call's target.
+struct WithTargets<R>(R);
 
-impl ReadRuns for WithTargets {
+impl<R: ReadRuns> ReadRuns for WithTargets<R> {
     fn series(&mut self, run: u32) -> Result<Vec<Series>, String> {
-        let mut series = specimen::Made.series(run)?;
+        let mut series = self.0.series(run)?;
         for column in series.iter_mut().flat_map(|one| &mut one.columns) {
             column.name = column.name.replace("goodput_mbps", "target_mbps");
         }
@@ -928,18 +928,12 @@ impl ReadRuns for WithTargets {
     }
 
     fn delays(&mut self, run: u32) -> Result<Vec<Delays>, String> {
-        specimen::Made.delays(run)
+        self.0.delays(run)
     }
 }
 
-#[test]
-fn a_freeze_leads_to_the_packets_that_made_it() {
-    let mut results = specimen::results();
-    for flow in flows(&mut results.plan) {
-        if flow.name == "cubic" {
-            flow.app = "call".into();
-        }
-    }
+/// Half a second, for want of a packet.
+fn freeze() -> Freeze {
     let lost = LostPacket {
         sequence: 812,
         frame: 97,
@@ -949,7 +943,7 @@ fn a_freeze_leads_to_the_packets_that_made_it() {
         queue: "<queue>".into(),
         why: "full".into(),
     };
-    let freeze = Freeze {
+    Freeze {
         from_s: 3.2,
         to_s: 3.7,
         after_frame: 96,
@@ -961,11 +955,22 @@ fn a_freeze_leads_to_the_packets_that_made_it() {
         never_shown: 0,
         lost: vec![lost],
         lost_packets: 1,
-    };
+    }
+}
+
+#[test]
+fn a_freeze_leads_to_the_packets_that_made_it() {
+    let mut results = specimen::results();
+    for flow in flows(&mut results.plan) {
+        if flow.name == "cubic" {
+            flow.app = "call".into();
+        }
+    }
+    let freeze = freeze();
     for row in results.table.rows.iter_mut().filter(|row| row.run == 0 && row.name == "cubic") {
         row.freezes = vec![freeze.clone()];
     }
-    let page = html(&results, &mut WithTargets, &Options::default());
+    let page = html(&results, &mut WithTargets(specimen::Made), &Options::default());
     let section = page.split("<section id=\"calls\">").nth(1).expect("there is a call");
     let section = section.split("</section>").next().unwrap();
     assert!(section.contains("The call that stood still longest"), "{section}");
@@ -1043,4 +1048,30 @@ fn of_very_many_flows_the_first_of_each_group_are_shown_and_it_is_said() {
     });
     // What grows are the numbers of flows, by a digit.
     assert!(sizes[1] < sizes[0] + sizes[0] / 100, "{sizes:?}");
+}
+
+#[test]
+fn of_many_calls_those_that_stood_still_longest_are_drawn() {
+    let (mut results, series) = crowd(100);
+    for flow in flows(&mut results.plan).filter(|flow| flow.group == "cubic") {
+        flow.app = "call".into();
+    }
+    for (name, times) in [("cubic.3", 1), ("cubic.77", 2)] {
+        let is_it = |row: &&mut Row| row.run == 0 && row.name == name;
+        let row = results.table.rows.iter_mut().find(is_it).expect("it is planned");
+        row.freezes = vec![freeze(); times];
+    }
+    let page = html(&results, &mut WithTargets(series), &Options::default());
+    let section = page.split("<section id=\"calls\">").nth(1).expect("there are calls");
+    let section = section.split("</section>").next().unwrap();
+    assert!(section.contains("4 of 100 calls: those that stood still longest."), "{section}");
+    let drawn: Vec<&str> = section
+        .split("<figcaption><b>")
+        .skip(1)
+        .filter_map(|rest| rest.split("</b>").next())
+        .collect();
+    assert_eq!(drawn, ["cubic.77", "cubic.3", "cubic.0", "cubic.1"]);
+    assert!(
+        section.contains("<a href=\"#freeze-0-1\">") && page.contains("<tr id=\"freeze-0-2\">")
+    );
 }

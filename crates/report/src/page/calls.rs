@@ -21,11 +21,39 @@ fn is_call(flow: &PlannedFlow) -> bool {
     matches!(flow.app.as_str(), "call" | "str0m")
 }
 
-/// The freezes of a run with the names of their calls, in order.
+/// The freezes of a run with the names of their calls: call by call, those that stood still longest first if there are more
+/// calls than are drawn.
 pub(super) fn freezes_of<'a>(data: &Data<'a>, run: u32) -> Vec<(&'a str, &'a Freeze)> {
-    let rows: Vec<&'a Row> = data.rows(run).map(|(row, _)| row).collect();
+    let rows = data.rows(run).map(|(row, _)| row);
+    let mut rows: Vec<&'a Row> = rows.filter(|row| !row.freezes.is_empty()).collect();
+    if calls_of(data, run).nth(MOST_CALLS).is_some() {
+        rows.sort_by(|a, b| stood_still(&b.freezes).total_cmp(&stood_still(&a.freezes)));
+    }
     let of = |row: &'a Row| row.freezes.iter().map(move |freeze| (&row.name[..], freeze));
     rows.into_iter().flat_map(of).collect()
+}
+
+fn stood_still(freezes: &[Freeze]) -> f64 {
+    freezes.iter().map(|freeze| freeze.to_s - freeze.from_s).sum()
+}
+
+fn calls_of<'a>(data: &Data<'a>, run: u32) -> impl Iterator<Item = &'a PlannedFlow> + use<'a> {
+    let scenario = data.plan.runs[run as usize].scenario as usize;
+    data.plan.scenarios[scenario].flows.iter().filter(|flow| is_call(flow))
+}
+
+/// The calls of a run that are drawn: all, or those that stood still longest, and then the first ones.
+pub(super) fn drawn<'a>(data: &Data<'a>, run: u32) -> Vec<&'a PlannedFlow> {
+    let mut names: Vec<&str> = freezes_of(data, run).into_iter().map(|(name, _)| name).collect();
+    names.dedup();
+    let mut calls: Vec<&PlannedFlow> = calls_of(data, run).collect();
+    if calls.len() > MOST_CALLS {
+        names.truncate(MOST_CALLS);
+        let place = |flow: &&PlannedFlow| names.iter().position(|name| *name == flow.name);
+        calls.sort_by_key(|flow| place(flow).unwrap_or(MOST_CALLS));
+        calls.truncate(MOST_CALLS);
+    }
+    calls
 }
 
 /// Where more is said of a freeze.
@@ -36,10 +64,16 @@ fn anchor(run: u32, at: usize) -> String {
 /// A figure for each call of the run; empty if there is none.
 pub(super) fn figures(data: &Data<'_>, run: u32, series: &[Series]) -> String {
     let planned = &data.plan.runs[run as usize];
-    let scenario = &data.plan.scenarios[planned.scenario as usize];
-    let calls = scenario.flows.iter().filter(|flow| is_call(flow)).take(MOST_CALLS);
     let mut out = String::new();
-    for flow in calls {
+    let calls = calls_of(data, run).count();
+    if calls > MOST_CALLS {
+        let which = match frozen(data, run) > 0.0 {
+            true => "those that stood still longest",
+            false => "the first ones",
+        };
+        let _ = write!(out, "<p class=\"caption\">{MOST_CALLS} of {calls} calls: {which}.</p>");
+    }
+    for flow in drawn(data, run) {
         let of_flow = |one: &&Series| one.kind == Kind::Flow && one.name == flow.name;
         let Some(of_call) = series.iter().find(of_flow) else { continue };
         // The queue that can carry least is the one that decides.
@@ -218,10 +252,7 @@ fn frozen(data: &Data<'_>, run: u32) -> f64 {
 
 /// Of these runs the first one in which pictures of calls stood still longest.
 pub(super) fn worst(data: &Data<'_>, runs: &[u32]) -> Option<u32> {
-    let has_call = |run: &&u32| {
-        let scenario = data.plan.runs[**run as usize].scenario as usize;
-        data.plan.scenarios[scenario].flows.iter().any(is_call)
-    };
+    let has_call = |run: &&u32| calls_of(data, **run).next().is_some();
     let frozen = |run: u32| frozen(data, run);
     let runs = runs.iter().filter(has_call).copied();
     runs.max_by(|a, b| frozen(*a).total_cmp(&frozen(*b)).then(b.cmp(a)))

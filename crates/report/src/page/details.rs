@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use sojourn_study::results::ViewKind;
+use sojourn_study::results::{Kind, ViewKind};
 
 use super::calls;
 use super::options::Options;
@@ -120,7 +120,11 @@ impl Details {
             let share = if is_first[*run as usize] { (fair * 2).min(left) } else { fair };
             open -= 1;
             let sample = sample(data, scenario);
-            let details = match read.series_of(*run, &|kind, name| sample.has(kind, name)) {
+            let calls = calls::drawn(data, *run);
+            let is_wanted = |kind: Kind, name: &str| {
+                sample.has(kind, name) || calls.iter().any(|call| call.name == name)
+            };
+            let details = match read.series_of(*run, &is_wanted) {
                 Ok(series) => {
                     let packed = packed::pack(&series, share);
                     left -= packed.as_ref().map_or(0, |packed| packed.base64.len()).min(left);
