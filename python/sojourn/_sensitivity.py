@@ -65,7 +65,8 @@ def sensitivity(
     ``samples * (parameters + 1)``, and some ten to fifty of them say which parameters matter at all; 4 are the least. Seeds add
     noise that no parameter explains, the same for all points.
 
-    Raises `Error` if a run has no result; the same call tries those again.
+    Raises `Error` if a run has no result; the same call tries those again. It does so, too, if a run lacks the metric, because
+    the mean over the others would be too good.
     """
     space = plain_space(space)
     check_space("sensitivity", change, space)
@@ -130,13 +131,16 @@ def means(results: Results, metric: str, flow: str | None, queue: str | None, sc
     kind, name = ("flow", flow) if flow else ("queue", queue) if queue else ("run", "")
     groups: list[dict[str, str]] = [{one["name"]: one["group"] for one in scenario["flows"]} for scenario in results.plan["scenarios"]]
     found: list[list[float]] = [[] for _ in range(scenarios)]
+    asked = [0] * scenarios
     scenarios_of: list[int] = table["scenario"]
     for scenario, of, called, value in zip(scenarios_of, table["kind"], table["name"], table[metric]):
-        if of == kind and name in (called, groups[scenario].get(called)) and value is not None:
-            found[scenario].append(value)
+        if of == kind and name in (called, groups[scenario].get(called)):
+            asked[scenario] += 1
+            found[scenario] += [value] if value is not None else []
     for scenario, values in enumerate(found):
-        if not values:
+        if not values or len(values) < asked[scenario]:
             who = f"the {kind} '{name}'" if name else "the run"
+            has = f"has {metric} {len(values)} times of {asked[scenario]}" if values else f"has no {metric}"
             where = results.plan["scenarios"][scenario]["factors"]
-            raise Error(f"sensitivity: {who} has no {metric} in the world {', '.join(where)}")
+            raise Error(f"sensitivity: {who} {has} in the world {', '.join(where)} (allowed: a metric that each run has in each world)")
     return [sum(values) / len(values) for values in found]

@@ -9,14 +9,15 @@
     plot.delays(results, metric="rtt").figure.savefig("rtt.svg")
 
 Each function draws into `ax`, or into a new figure, and returns its axes. Where a study has factors, ``where``
-chooses: ``where={"path.queue": "fq_codel"}``. Means are over runs; nothing is smoothed. Where runs have no result,
-a line over the axes says over how many seeds the figure is.
+chooses: ``where={"path.queue": "fq_codel"}``. Means are over runs; nothing is smoothed. If runs have no result, or
+have not the metric that is drawn, the figure says how many do: a mean over the others alone would be too good.
 """
 
 from __future__ import annotations
 
 import difflib
 import math
+import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, cast
 
@@ -38,6 +39,9 @@ __all__ = ["delays", "ellipses", "heat", "sensitivity", "series", "shares", "thr
 Where = Mapping[str, str | int | Iterable[str | int]]
 """Values of factors, or of ``seed``, ``scenario``, ``run``, ``name`` and ``group``."""
 Numbers = NDArray[np.float64]
+
+UNENDED = ("completion", "fct")
+"""Delays of what had begun and may not have ended when the run did; ``completion_open`` has how old that was."""
 
 # Okabe and Ito's colours, which the colour-blind can tell apart.
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442", "#000000"]
@@ -93,28 +97,35 @@ def delays(
 ) -> Axes:
     """Cumulative distributions of a delay, over all samples of all runs that are chosen.
 
-    A line for each flow or queue, or with `by` for each value of that factor.
+    A line for each flow or queue, or with `by` for each value of that factor. Of ``completion`` and ``fct`` they are
+    Kaplan and Meier's estimate, and end at the share that had ended: the legend has how many did.
     """
-    note = ""
+    note, open_metric = "", f"{metric}_open"
+    wanted = [metric, open_metric] if metric in UNENDED else [metric]
     if isinstance(results, Results):
-        table = results.delays(flow=flow, queue=queue, metric=metric, where=where)
+        table = results.delays(flow=flow, queue=queue, metric=wanted, where=where)
         note = seeds_of(results, texts_of(where))
     else:
-        table = results.delays(flow=flow, queue=queue, metric=metric)
+        table = results.delays(flow=flow, queue=queue, metric=wanted)
     if by is not None and by not in table.columns:
         raise ResultsError(f"by: no factor that varies is named '{by}'")
     if not len(table):
         raise ResultsError(f"nothing that was asked for has a distribution of {metric}")
     ax = axes(ax)
     low, high, samples = numbers(table, "low_ns") / 1e6, numbers(table, "high_ns") / 1e6, numbers(table, "samples")
+    is_open = np.array([one == open_metric for one in table["metric"]], dtype=bool)
     at = positions(table[by or "name"])
     for colour, name in zip(cycle(len(at)), at):
         rows = at[name]
         order = rows[np.argsort(high[rows], kind="stable")]
-        share = np.cumsum(samples[order]) / samples[order].sum()
+        known, unended = order[~is_open[order]], order[is_open[order]]
+        ended, all_of = samples[known].sum(), samples[rows].sum()
+        label = name if ended == all_of else f"{name} ({ended:.0f} of {all_of:.0f} ended)"
+        share = shares_ended(low[known], samples[known], high[unended], samples[unended])
         # No sample is below the first bucket.
-        ax.step([low[order[0]], *high[order]], [0.0, *share], where="post", color=colour, label=name, linewidth=1.2)
-    ax.set(xlabel=f"{metric} (ms)", ylabel="share of samples", ylim=(0, 1))
+        ax.step([*low[known[:1]], *high[known]], [*np.zeros(len(known[:1])), *share], where="post", color=colour, label=label, linewidth=1.2)
+    what = "transfers" if metric in UNENDED else "samples"
+    ax.set(xlabel=f"{metric} (ms)", ylabel=f"share of {what}", ylim=(0, 1))
     ax.legend(fontsize="small")
     return noted(ax, note)
 
@@ -130,7 +141,8 @@ def throughput_delay(
 ) -> Axes:
     """Pantheon's plot: delay to the left, throughput upwards, so that up and right is better.
 
-    A small point is a flow of a run, a large one their mean. `by` is ``group`` (of flows) or a factor.
+    A small point is a flow of a run, a large one their mean. `by` is ``group`` (of flows) or a factor. Where flows lack
+    one of both metrics, the legend has of how many the mean is.
     """
     found, note = clouds(results, delay, throughput, by, where)
     ax = axes(ax)
@@ -152,7 +164,10 @@ def ellipses(
     ax: Axes | None = None,
 ) -> Axes:
     """Remy's plot (Winstein and Balakrishnan, SIGCOMM 2013, figure 4): for each group the mean of its flows, and
-    the ellipse of one standard deviation of the two-dimensional normal distribution that fits them best."""
+    the ellipse of one standard deviation of the two-dimensional normal distribution that fits them best.
+
+    Where flows lack one of both metrics, the legend has of how many the mean is.
+    """
     found, note = clouds(results, delay, throughput, by, where)
     ax = axes(ax)
     for colour, name, points in found:
@@ -173,12 +188,14 @@ def shares(
 ) -> Axes:
     """Bars of what each group of flows gets of all flows' `metric`, one bar for each value of the factor `by`.
 
-    Groups without the metric are left out, and so are values for which no flow has it.
+    Groups without the metric are left out, and so are values for which no flow has it. Where some flows of a group
+    lack it, the legend has how many it is of.
     """
     rows = chosen(results, "flow", where, ["group", by], [metric])
     is_there = np.isfinite(rows.values[metric])
     if not is_there.any():
         raise ResultsError(f"no flow that was asked for has {metric}")
+    labels, note = lacking(rows, "group", is_there, titled(metric))
     group_of, value_of = np.array(rows.texts["group"])[is_there], np.array(rows.texts[by])[is_there]
     groups, values = list(dict.fromkeys(group_of.tolist())), list(dict.fromkeys(value_of.tolist()))
     totals = np.zeros((len(groups), len(values)))
@@ -188,11 +205,11 @@ def shares(
     ax = axes(ax)
     below = np.zeros(len(values))
     for colour, group, part in zip(cycle(len(groups)), groups, share):
-        ax.bar(values, part, bottom=below, color=colour, label=group)
+        ax.bar(values, part, bottom=below, color=colour, label=labels[group])
         below += part
     ax.set(ylabel=f"share of {metric}", xlabel=by, ylim=(0, 1))
     ax.legend(fontsize="small")
-    return noted(ax, rows.note)
+    return noted(ax, note)
 
 
 def heat(
@@ -206,31 +223,42 @@ def heat(
     where: Where | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """The mean of a metric over two factors: of a group of flows, of a queue, or of the runs."""
+    """The mean of a metric over two factors: of a group of flows, of a queue, or of the runs.
+
+    Where some have no value, the cell says how many have one, in place of a mean.
+    """
     kind = "flow" if flow else "queue" if queue else "run"
     rows = chosen(results, kind, where, [x, y], [metric], flow or queue)
     is_there = np.isfinite(rows.values[metric])
     if not is_there.any():
         raise ResultsError(f"no {kind} that was asked for has {metric}")
     across, up = list(dict.fromkeys(rows.texts[x])), list(dict.fromkeys(rows.texts[y]))
-    sums, counts = np.zeros((len(up), len(across))), np.zeros((len(up), len(across)))
+    sums, counts, planned = (np.zeros((len(up), len(across))) for _ in range(3))
     places = (np.array([up.index(value) for value in rows.texts[y]]), np.array([across.index(value) for value in rows.texts[x]]))
+    np.add.at(planned, places, 1)
     places = (places[0][is_there], places[1][is_there])
     np.add.at(sums, places, rows.values[metric][is_there])
     np.add.at(counts, places, 1)
-    means = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+    is_whole = (counts == planned) & (planned > 0)
+    means = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=is_whole)
     ax = axes(ax)
     image = ax.imshow(means, origin="lower", aspect="auto", cmap="viridis")
     ax.set_xticks(range(len(across)), across)
     ax.set_yticks(range(len(up)), up)
     ax.set(xlabel=x, ylabel=y)
-    middle = float(np.nanmean(means))
+    middle = float(means[is_whole].mean()) if is_whole.any() else 0.0
     for (row_at, column_at), mean in np.ndenumerate(means):
-        if np.isfinite(mean):
-            colour = "white" if mean < middle else "black"
-            ax.text(column_at, row_at, f"{mean:.3g}", ha="center", va="center", color=colour, fontsize="small")
-    ax.figure.colorbar(image, ax=ax, label=titled(metric))
-    return noted(ax, rows.note)
+        if is_whole[row_at, column_at]:
+            text, colour = f"{mean:.3g}", "white" if mean < middle else "black"
+        elif planned[row_at, column_at]:
+            text, colour = f"{counts[row_at, column_at]:.0f} of {planned[row_at, column_at]:.0f}", "black"
+        else:
+            continue
+        ax.text(column_at, row_at, text, ha="center", va="center", color=colour, fontsize="small")
+    if is_whole.any():
+        ax.figure.colorbar(image, ax=ax, label=titled(metric))
+    lacks = (counts < planned).any()
+    return noted(ax, "; ".join(part for part in (rows.note, f"n of m: so many have {titled(metric)}" if lacks else "") if part))
 
 
 def sensitivity(found: Sensitivity, *, ax: Axes | None = None) -> Axes:
@@ -402,21 +430,54 @@ def seeds_of(results: Results, where: Mapping[str, list[str]]) -> str:
 
 def noted(ax: Axes, note: str) -> Axes:
     if note:
-        ax.set_title(note, loc="right", fontsize="small")
+        ax.set_title(textwrap.fill(note, 70), loc="right", fontsize="small")
     return ax
+
+
+def lacking(rows: Rows, by: str, is_there: NDArray[np.bool_], what: str) -> tuple[dict[str, str], str]:
+    """For each value of `by` its name, with how many of its flows have `what` if not all do, and what is to be noted.
+
+    Flows of a group of which none ever has it are not counted: most often it is nothing that they could have.
+    """
+    found = {group: bool(is_there[at].any()) for group, at in positions(rows.texts["group"]).items()}
+    can_have = np.array([found[group] for group in rows.texts["group"]], dtype=bool)
+    labels: dict[str, str] = {}
+    for name, at in positions(rows.texts[by]).items():
+        there, planned = int(is_there[at].sum()), int(can_have[at].sum())
+        labels[name] = name if there == planned else f"{name} ({there} of {planned})"
+    lost = int(can_have.sum() - is_there.sum())
+    notes = [rows.note] if rows.note else []
+    if lost:
+        notes.append(f"{lost} of {int(can_have.sum())} flows lack {what}")
+    if never := [group for group, has in found.items() if not has]:
+        notes.append(f"none of {', '.join(never)} has {what}")
+    return labels, "; ".join(notes)
+
+
+def shares_ended(low: Numbers, samples: Numbers, open_ages: Numbers, open_samples: Numbers) -> Numbers:
+    """The share that has ended by each bucket, by Kaplan and Meier: what had not ended counts up to its age.
+
+    `low` and `open_ages` are in ascending order. One that is as old as the bucket still counts, as in ``sojourn_metrics``.
+    """
+    gone = np.concatenate([[0.0], np.cumsum(open_samples)])[np.searchsorted(open_ages, low, "left")]
+    at_risk = samples.sum() + open_samples.sum() - gone - (np.cumsum(samples) - samples)
+    return cast(Numbers, 1 - np.cumprod(1 - samples / at_risk))
 
 
 def clouds(
     results: Results, delay: str, throughput: str, by: str, where: Where | None
 ) -> tuple[list[tuple[str, str, NDArray[np.float64]]], str]:
-    """For each group its colour, its name, and its flows' delays and throughputs; and over how many seeds."""
-    rows = chosen(results, "flow", where, [by], [delay, throughput])
+    """For each group its colour, its name, and its flows' delays and throughputs; and over how many seeds and flows."""
+    rows = chosen(results, "flow", where, [by, "group"], [delay, throughput])
     points = np.column_stack([rows.values[delay], rows.values[throughput]])
-    there = np.flatnonzero(np.isfinite(points[:, 0]) & np.isfinite(points[:, 1]))
+    is_there = np.isfinite(points[:, 0]) & np.isfinite(points[:, 1])
+    there = np.flatnonzero(is_there)
     if not len(there):
         raise ResultsError(f"no flow that was asked for has {delay} and {throughput}")
+    lacked = [metric for metric in (delay, throughput) if not np.isfinite(rows.values[metric]).all()]
+    labels, note = lacking(rows, by, is_there, " and ".join(map(titled, lacked)))
     points, at = points[there], positions([rows.texts[by][row] for row in there])
-    return [(colour, name, points[at[name]]) for colour, name in zip(cycle(len(at)), at)], rows.note
+    return [(colour, labels[name], points[at[name]]) for colour, name in zip(cycle(len(at)), at)], note
 
 
 def better_up_and_right(ax: Axes, delay: str, throughput: str) -> Axes:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -202,3 +203,72 @@ def test_only_the_columns_that_are_drawn_are_read(results: sj.Results, monkeypat
     monkeypatch.setitem(fresh.__dict__, "runs", Spied())
     plot.ellipses(fresh, delay="rtt_p95_ms", by="path.queue")
     assert set(read) == {"kind", "name", "scenario", "path.queue", "rtt_p95_ms", "goodput_mbps"}
+
+
+@pytest.fixture(scope="module")
+def unended(tmp_path_factory: pytest.TempPathFactory) -> sj.Results:
+    """Of ``a`` some transfers end at 6 Mbit/s, none at 4 and all at 20; of ``b`` all; a ping has no transfer."""
+    flows = [
+        {"name": "a", "app": "bulk", "bytes": "2MB", "start_jitter": "2s"},
+        {"name": "b", "app": "bulk", "bytes": "100kB", "start_jitter": "100ms"},
+        {"name": "p", "app": "ping"},
+    ]
+    scenario = {"duration": "4s", "path": {"rate": "6Mbps", "rtt": "20ms", "queue": "fq_codel"}, "flow": flows}
+    study = sj.Study(title="x", scenario=scenario, factors={"path.rate": ["4Mbps", "6Mbps", "20Mbps"]}, repeat={"seeds": 8})
+    return study.run(tmp_path_factory.mktemp("unended") / "out", progress=False)
+
+
+def ended(results: sj.Results, rate: str) -> list[float]:
+    columns = zip(results.runs["path.rate"], results.runs["name"], results.runs["completion_p50_ms"])
+    return [value for of, name, value in columns if (of, name) == (rate, "a") and value is not None]
+
+
+def test_a_cell_that_lacks_values_says_of_how_many_it_would_be(unended: sj.Results) -> None:
+    some = len(ended(unended, "6Mbps"))
+    assert 0 < some < 8 and not ended(unended, "4Mbps")
+    ax = plot.heat(unended, "path.rate", "path.rate", "completion_p50_ms", flow="a")
+    grid = np.ma.filled(ax.images[0].get_array(), np.nan)
+    assert np.isnan(grid[0, 0]) and np.isnan(grid[1, 1]) and grid[2, 2] == pytest.approx(np.mean(ended(unended, "20Mbps")))
+    assert {"0 of 8", f"{some} of 8"} < {text.get_text() for text in ax.texts}
+    assert ax.get_title(loc="right") == "n of m: so many have completion p50 (ms)"
+    # Without any mean there is no scale.
+    slow = plot.heat(unended, "path.rate", "path.rate", "completion_p50_ms", flow="a", where={"path.rate": "6Mbps"})
+    slow.figure.canvas.draw()
+    assert [text.get_text() for text in slow.texts] == [f"{some} of 8"] and len(slow.figure.axes) == 1
+
+
+def test_a_distribution_of_transfers_ends_at_the_share_that_ended(unended: sj.Results) -> None:
+    some = len(ended(unended, "6Mbps"))
+    ax = plot.delays(unended, "completion", flow="a", by="path.rate")
+    assert labels(ax) == ["4Mbps (0 of 8 ended)", f"6Mbps ({some} of 8 ended)", "20Mbps"]
+    ends = [list(line.get_ydata())[-1:] for line in ax.get_lines()]
+    assert ends[0] == [] and ends[2] == [pytest.approx(1)] and ax.get_ylabel() == "share of transfers"
+    # Those that began late were not as old as the slowest that ended, and may take as long.
+    together = plot.delays(unended, "completion", flow="a")
+    assert labels(together) == [f"a ({8 + some} of 24 ended)"]
+    assert (8 + some) / 24 <= together.get_lines()[0].get_ydata()[-1] < 1
+
+
+def test_the_share_that_ended_is_that_of_the_textbook() -> None:
+    # Remission under 6-mercaptopurine, in weeks (Freireich et al., 1963), as in `sojourn_metrics`.
+    weeks, counts = np.array([6.0, 7, 10, 13, 16, 22, 23]), np.array([3.0, 1, 1, 1, 1, 1, 1])
+    open_weeks = np.array([6.0, 9, 10, 11, 17, 19, 20, 25, 32, 34, 35])
+    open_counts = np.array([1.0, 1, 1, 1, 1, 1, 1, 1, 2, 1, 1])
+    left = 1 - plot.shares_ended(weeks, counts, open_weeks, open_counts)
+    assert [round(float(left[at]), 3) for at in (0, 5, 6)] == [0.857, 0.538, 0.448]
+
+
+@pytest.mark.parametrize("draw", [plot.throughput_delay, plot.ellipses])
+def test_means_of_flows_that_lack_values_say_of_how_many_they_are(draw: Any, unended: sj.Results) -> None:
+    some = len(ended(unended, "6Mbps"))
+    ax = draw(unended, delay="completion_p50_ms", by="path.rate")
+    assert labels(ax) == ["4Mbps (8 of 16)", f"6Mbps ({8 + some} of 16)", "20Mbps"]
+    note = f"{16 - some} of 48 flows lack completion p50 (ms); none of p has completion p50 (ms)"
+    assert ax.get_title(loc="right").replace("\n", " ") == note
+    by_group = draw(unended, delay="completion_p50_ms")
+    assert set(labels(by_group)) == {f"a ({8 + some} of 24)", "b"}
+
+
+def test_shares_of_flows_that_lack_values_say_so(unended: sj.Results) -> None:
+    ax = plot.shares(unended, "path.rate", metric="completion_p50_ms")
+    assert f"a ({8 + len(ended(unended, '6Mbps'))} of 24)" in labels(ax) and "flows lack" in ax.get_title(loc="right")

@@ -205,6 +205,16 @@ def test_what_has_no_sensitivity_is_told(tmp_path: Path) -> None:
         sj.sensitivity(sj.Study(WORLD), change, space, "rtt_min_ms", tmp_path / "b", flow="two", samples=4, progress=False)
 
 
+def test_there_is_no_sensitivity_of_what_some_runs_lack(tmp_path: Path) -> None:
+    flow = {"name": "one", "app": "bulk", "bytes": "2MB", "start_jitter": "3s"}
+    study = sj.Study({**WORLD, "scenario": {**WORLD["scenario"], "flow": [flow]}, "repeat": {"seeds": 8}, "claim": []})
+    with pytest.raises(sj.Error, match=r"the flow 'one' has completion_p50_ms [1-7] times of 8 in the world .* \(allowed: a metric that each run has"):
+        sj.sensitivity(
+            study, {"path.rtt": "{rtt}ms"}, {"rtt": (10.0, 20.0)}, "completion_p50_ms", tmp_path, flow="one", method="morris", samples=4,
+            progress=False,
+        )  # fmt: skip
+
+
 def test_closed_forms_are_those_of_the_command() -> None:
     found = sj.model("square-root", p=0.01, rtt="40ms")
     assert found["goodput_mbps"] == pytest.approx(1448 * 8 / 0.04 / 1e6 * (1.5 / 0.01) ** 0.5)
