@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from os import PathLike
 from typing import Any, Literal, NamedTuple
 
 from ._native import Error
-from ._points import Among, changes, check_space, is_texts, is_whole, needed, plain_space
+from ._points import Among, changes, check_space, is_texts, is_whole, needed, plain_space, width
 from ._results import Results
 from ._study import Study
 
@@ -25,7 +26,8 @@ class Sensitivity(NamedTuple):
     indices: dict[str, dict[str, float]]
     """Of each parameter. ``sobol``: ``S1``, the share of the variance that it explains alone, and ``ST``, with all that it
     takes part in, each with half its 95 % interval. ``morris``: ``mu_star``, the mean of the effects' sizes in the metric's
-    unit over the whole range, ``mu`` with their signs, and ``sigma``, how much they depend on where one is."""
+    unit over the whole range, ``mu`` with their signs, and ``sigma``, how much they depend on where one is. The range of a list
+    is from its first text to its last, with equal steps between them."""
     points: list[dict[str, Any]]
     values: list[float]
     """Of the metric, for each point, a mean over seeds."""
@@ -86,6 +88,8 @@ def sensitivity(
     else:
         drawn = sample.sample(problem, samples, seed=seed)
     points = [{name: valued(among, x) for (name, among), x in zip(space.items(), row)} for row in drawn.tolist()]
+    if method == "morris":
+        points = stepped(points, drawn.tolist(), space, seed)
     rows = [tuple(changes(change, point).values()) for point in points]
     # A study refuses the same row twice.
     distinct = list(dict.fromkeys(rows))
@@ -105,7 +109,7 @@ def sensitivity(
         # SALib takes a 0 for none, and its intervals are then others each time.
         found = analyze.analyze(problem, answers, calc_second_order=False, seed=seed + 1)
     else:
-        found = analyze.analyze(problem, drawn, answers, seed=seed)
+        found = analyze.analyze(problem, drawn, numpy.array(stretched(points, values, space)), seed=seed)
     indices = {name: {index: float(found[index][at]) for index in INDICES[method]} for at, name in enumerate(space)}
     return Sensitivity(method, metric, indices, points, values, results)
 
@@ -121,6 +125,61 @@ def valued(among: Among, x: float) -> Any:
     if is_texts(among):
         return among[min(int(x), len(among) - 1)]
     return min(int(x), among[1]) if is_whole(among) else x
+
+
+def count_of(among: Among) -> int:
+    """How many values there are, of texts or whole numbers."""
+    return len(among) if is_texts(among) else int(among[1]) - int(among[0]) + 1
+
+
+def stepped(points: list[dict[str, Any]], drawn: list[list[float]], space: Mapping[str, Among], seed: int) -> list[dict[str, Any]]:
+    """The points of Morris's trajectories with values of their own for lists and whole numbers.
+
+    In a trajectory each parameter steps once, between two values. The sampler has four levels, with which values of a list would
+    be left out; here the step is half the list, and begins at each value in turn that it can begin at.
+    """
+    length, draw = len(space) + 1, random.Random(seed)
+    points = [dict(point) for point in points]
+    for column, (name, among) in enumerate(space.items()):
+        if not is_texts(among) and not is_whole(among):
+            continue
+        count, samples = count_of(among), len(points) // length
+        step = count // 2
+        places = range(count - step)
+        begins = [places[at % len(places)] for at in range(samples)] if len(places) <= samples else draw.sample(places, samples)
+        draw.shuffle(begins)
+        for trajectory, begin in enumerate(begins):
+            rows = range(trajectory * length, (trajectory + 1) * length)
+            least = min(drawn[row][column] for row in rows)
+            for row in rows:
+                at = begin if drawn[row][column] == least else begin + step
+                points[row][name] = among[at] if is_texts(among) else int(among[0]) + at
+    return points
+
+
+def stretched(points: list[dict[str, Any]], values: list[float], space: Mapping[str, Among]) -> list[float]:
+    """The values as if each step of a trajectory had been the sampler's, of 2/3 of the range, with an effect in proportion."""
+    length, found = len(space) + 1, list[float]()
+    for row, (point, value) in enumerate(zip(points, values)):
+        if row % length == 0:
+            found.append(value)
+            continue
+        before = points[row - 1]
+        moved = sum(moved_by(among, before[name], point[name]) for name, among in space.items())
+        # A list of one value is nowhere to go.
+        found.append(found[-1] + ((value - values[row - 1]) * STEP / moved if moved else 0.0))
+    return found
+
+
+STEP = 2 / 3
+"""Of the range, by which SALib's four levels step."""
+
+
+def moved_by(among: Among, before: Any, now: Any) -> float:
+    """How far it is from one value to the other, of the way from the first to the last."""
+    if is_texts(among):
+        return abs(among.index(now) - among.index(before)) / max(len(among) - 1, 1)
+    return abs(float(now) - float(before)) / width(among)
 
 
 def means(results: Results, metric: str, flow: str | None, queue: str | None, scenarios: int) -> list[float]:

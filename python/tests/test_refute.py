@@ -178,6 +178,33 @@ def test_the_least_round_trip_depends_on_the_path_alone(method: Any, index: str,
     assert [label.get_text() for label in ax.get_yticklabels()] == list(PING_SPACE)
 
 
+@pytest.mark.parametrize(
+    ("delay", "among", "effect"),
+    [
+        ("{a}ms", ["10", "30"], 20),
+        ("{a}ms", ["10", "20", "30"], 20),
+        ("{a}ms", ["10", "15", "20", "25", "30"], 20),
+        ("1{a}ms", (0, 1), 1),
+        ("1{a}ms", (0, 4), 4),
+        ("{a}ms", (10, 30), 20),
+        ("{a}ms", (10.0, 30.0), 20),
+    ],
+)
+def test_an_effect_is_that_over_the_whole_range_whatever_the_values_are(delay: str, among: Any, effect: float, tmp_path: Path) -> None:
+    """A ping takes the sum of both delays."""
+    path = {"rate": "10Gbps", "delay": "10ms", "reverse_delay": "10ms", "queue": "pfifo limit 100"}
+    study = sj.Study(title="x", scenario={"duration": "1s", "path": path, "flow": [{"name": "p", "app": "ping"}]}, repeat={"seeds": 1})
+    found = sj.sensitivity(
+        study, {"path.delay": delay, "path.reverse_delay": "{b}ms"}, {"a": among, "b": (10.0, 30.0)}, "ping_p50_ms", tmp_path,
+        flow="p", method="morris", samples=6, progress=False,
+    )  # fmt: skip
+    a, b = found.indices["a"], found.indices["b"]
+    assert (a["mu"], a["mu_star"], b["mu_star"]) == pytest.approx((effect, effect, 20), rel=1e-4)
+    assert a["sigma"] < 1e-3
+    if isinstance(among, list):
+        assert {point["a"] for point in found.points} == set(among)
+
+
 def test_the_same_seed_gives_the_same_intervals(tmp_path: Path) -> None:
     first, second = (samples("sobol", tmp_path / "points", samples=8) for _ in range(2))
     assert first.indices == second.indices
