@@ -18,7 +18,7 @@ from __future__ import annotations
 import difflib
 import math
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, cast
 
 from ._native import ResultsError, Table
@@ -29,6 +29,7 @@ try:
     import matplotlib.pyplot as plt
     import numpy as np
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from matplotlib.patches import Ellipse
     from numpy.typing import NDArray
 except ImportError as error:
@@ -45,6 +46,19 @@ UNENDED = ("completion", "fct")
 
 # Okabe and Ito's colours, which the colour-blind can tell apart.
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442", "#000000"]
+# What tells lines, points and bars apart once the colours are used up.
+DASHES = ["-", "--", ":", "-."]
+MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
+HATCHES = ["", "//", "..", "xx", "--", "++", "oo", "||"]
+
+CROWD = 8
+"""More entries of a legend have no room over the data."""
+
+ENTRY = 13
+"""How high an entry is, in points."""
+
+LETTER = 0.6
+"""How wide a letter is, of its height."""
 
 
 def series(
@@ -60,29 +74,30 @@ def series(
     """A time series of one run: a line for each flow or queue.
 
     `metric` is a column with its unit, such as ``cwnd_pkts``. With `states`, bands behind the lines are the
-    phases of the first flow's congestion control.
+    phases of the first flow's congestion control; the legend names both.
     """
     if isinstance(results, Results):
         table = results.series(flow=flow, queue=queue, metric=metric, run=run)
     else:
         table = results.series(flow=flow, queue=queue, metric=metric)
     column = only(table, metric)
-    ax = axes(ax)
     times, values = numbers(table, "t_s"), numbers(table, column)
     names, phases = table["name"], cast(list[str | None], table["phase"])
     at = positions(names)
     drawn = [name for name in at if np.isfinite(values[at[name]]).any()]
     if not drawn:
         raise ResultsError(f"nothing that was asked for has {column}")
+    first = at[drawn[0]]
+    named = sorted({f"{drawn[0]}: {phases[row]}" for row in first if states and phases[row]})
+    ax = axes(ax, beside([*named, *drawn], is_outside=True))
     if states:
-        first = at[drawn[0]]
-        bands(ax, times[first], [phases[row] for row in first])
-    for colour, name in zip(cycle(len(drawn)), drawn):
-        ax.plot(times[at[name]], values[at[name]], color=colour, label=name, linewidth=1.2)
+        bands(ax, drawn[0], times[first], [phases[row] for row in first])
+    for style, name in zip(lines(len(drawn)), drawn):
+        ax.plot(times[at[name]], values[at[name]], label=name, linewidth=1.2, **style)
     ax.set(xlabel="time (s)", ylabel=titled(column), xlim=(0, float(times.max())))
     ax.set_ylim(bottom=0)
-    ax.legend(fontsize="small")
-    return ax
+    legend(ax, is_outside=True)
+    return noted(ax, alike(len(drawn), lines))
 
 
 def delays(
@@ -111,11 +126,11 @@ def delays(
         raise ResultsError(f"by: no factor that varies is named '{by}'")
     if not len(table):
         raise ResultsError(f"nothing that was asked for has a distribution of {metric}")
-    ax = axes(ax)
     low, high, samples = numbers(table, "low_ns") / 1e6, numbers(table, "high_ns") / 1e6, numbers(table, "samples")
     is_open = np.array([one == open_metric for one in table["metric"]], dtype=bool)
     at = positions(table[by or "name"])
-    for colour, name in zip(cycle(len(at)), at):
+    ax = axes(ax, beside(at))
+    for style, name in zip(lines(len(at)), at):
         rows = at[name]
         order = rows[np.argsort(high[rows], kind="stable")]
         known, unended = order[~is_open[order]], order[is_open[order]]
@@ -123,11 +138,11 @@ def delays(
         label = name if ended == all_of else f"{name} ({ended:.0f} of {all_of:.0f} ended)"
         share = shares_ended(low[known], samples[known], high[unended], samples[unended])
         # No sample is below the first bucket.
-        ax.step([*low[known[:1]], *high[known]], [*np.zeros(len(known[:1])), *share], where="post", color=colour, label=label, linewidth=1.2)
+        ax.step([*low[known[:1]], *high[known]], [*np.zeros(len(known[:1])), *share], where="post", label=label, linewidth=1.2, **style)
     what = "transfers" if metric in UNENDED else "samples"
-    ax.set(xlabel=f"{metric} (ms)", ylabel=f"share of {what}", ylim=(0, 1))
-    ax.legend(fontsize="small")
-    return noted(ax, note)
+    ax.set(xlabel=titled(f"{metric}_ms"), ylabel=f"share of {what}", ylim=(0, 1))
+    legend(ax)
+    return noted(ax, note, alike(len(at), lines))
 
 
 def throughput_delay(
@@ -145,12 +160,12 @@ def throughput_delay(
     one of both metrics, the legend has of how many the mean is.
     """
     found, note = clouds(results, delay, throughput, by, where)
-    ax = axes(ax)
-    for colour, name, points in found:
-        ax.scatter(points[:, 0], points[:, 1], s=10, color=colour, alpha=0.4, linewidths=0)
+    ax = axes(ax, beside(found))
+    for style, (name, points) in zip(dots(len(found)), found.items()):
+        ax.scatter(points[:, 0], points[:, 1], s=10, alpha=0.4, linewidths=0, **style)
         x, y = points.mean(axis=0)
-        ax.scatter(x, y, s=60, color=colour, label=name, edgecolors="black", linewidths=0.6)
-    return noted(better_up_and_right(ax, delay, throughput), note)
+        ax.scatter(x, y, s=60, label=name, edgecolors="black", linewidths=0.6, **style)
+    return noted(better_up_and_right(ax, delay, throughput), note, alike(len(found), dots))
 
 
 def ellipses(
@@ -169,18 +184,18 @@ def ellipses(
     Where flows lack one of both metrics, the legend has of how many the mean is.
     """
     found, note = clouds(results, delay, throughput, by, where)
-    ax = axes(ax)
-    for colour, name, points in found:
+    ax = axes(ax, beside(found))
+    for style, (name, points) in zip(dots(len(found)), found.items()):
         x, y = points.mean(axis=0)
-        ax.scatter(x, y, s=30, color=colour, label=name)
+        ax.scatter(x, y, s=30, label=name, **style)
         if len(points) > 1:
             values, vectors = np.linalg.eigh(np.cov(points.T))
             width, height = 2 * sigmas * np.sqrt(np.maximum(values, 0))
             angle = math.degrees(math.atan2(vectors[1, 0], vectors[0, 0]))
             centre = (float(x), float(y))
-            ax.add_patch(Ellipse(centre, float(width), float(height), angle=angle, color=colour, alpha=0.25))
+            ax.add_patch(Ellipse(centre, float(width), float(height), angle=angle, color=style["color"], alpha=0.25))
     ax.autoscale_view()
-    return noted(better_up_and_right(ax, delay, throughput), note)
+    return noted(better_up_and_right(ax, delay, throughput), note, alike(len(found), dots))
 
 
 def shares(
@@ -202,14 +217,15 @@ def shares(
     places = ([groups.index(name) for name in group_of], [values.index(value) for value in value_of])
     np.add.at(totals, places, rows.values[metric][is_there])
     share = totals / np.maximum(totals.sum(axis=0), 1e-300)
-    ax = axes(ax)
+    ax = axes(ax, beside(labels.values(), is_outside=True))
     below = np.zeros(len(values))
-    for colour, group, part in zip(cycle(len(groups)), groups, share):
-        ax.bar(values, part, bottom=below, color=colour, label=labels[group])
+    for style, group, part in zip(bars(len(groups)), groups, share):
+        ax.bar(range(len(values)), part, bottom=below, label=labels[group], **style)
         below += part
-    ax.set(ylabel=f"share of {metric}", xlabel=by, ylim=(0, 1))
-    ax.legend(fontsize="small")
-    return noted(ax, note)
+    ax.set(ylabel=f"share of {worded(metric)}", xlabel=by, ylim=(0, 1))
+    legend(ax, is_outside=True)
+    under(ax, values)
+    return noted(ax, note, alike(len(groups), bars))
 
 
 def heat(
@@ -241,24 +257,23 @@ def heat(
     np.add.at(counts, places, 1)
     is_whole = (counts == planned) & (planned > 0)
     means = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=is_whole)
-    ax = axes(ax)
+    texts = {at: short(float(means[at])) if is_whole[at] else f"{counts[at]:.0f} of {planned[at]:.0f}" for at in np.ndindex(means.shape) if planned[at]}
+    longest = max(map(len, texts.values()))
+    # Beside the cells are the names of the rows and the scale of colours.
+    ax = axes(ax, (1.5 + max(map(len, up)) / 12 + len(across) * longest / 13, 1.2 + len(up) / 5))
     image = ax.imshow(means, origin="lower", aspect="auto", cmap="viridis")
-    ax.set_xticks(range(len(across)), across)
     ax.set_yticks(range(len(up)), up)
     ax.set(xlabel=x, ylabel=y)
     middle = float(means[is_whole].mean()) if is_whole.any() else 0.0
-    for (row_at, column_at), mean in np.ndenumerate(means):
-        if is_whole[row_at, column_at]:
-            text, colour = f"{mean:.3g}", "white" if mean < middle else "black"
-        elif planned[row_at, column_at]:
-            text, colour = f"{counts[row_at, column_at]:.0f} of {planned[row_at, column_at]:.0f}", "black"
-        else:
-            continue
-        ax.text(column_at, row_at, text, ha="center", va="center", color=colour, fontsize="small")
     if is_whole.any():
         ax.figure.colorbar(image, ax=ax, label=titled(metric))
-    lacks = (counts < planned).any()
-    return noted(ax, "; ".join(part for part in (rows.note, f"n of m: so many have {titled(metric)}" if lacks else "") if part))
+    under(ax, across)
+    across_pt, up_pt = room(ax)
+    size = min(8.0, across_pt / len(across) / (longest + 1) / LETTER, up_pt / len(up) / 1.2)
+    for (row_at, column_at), text in texts.items():
+        colour = "white" if is_whole[row_at, column_at] and means[row_at, column_at] < middle else "black"
+        ax.text(column_at, row_at, text, ha="center", va="center", color=colour, fontsize=size)
+    return noted(ax, rows.note, f"n of m: so many have {titled(metric)}" if not is_whole[planned > 0].all() else "")
 
 
 def sensitivity(found: Sensitivity, *, ax: Axes | None = None) -> Axes:
@@ -267,23 +282,90 @@ def sensitivity(found: Sensitivity, *, ax: Axes | None = None) -> Axes:
     places = np.arange(len(found.indices))
     drawn = {"ST": "in all", "S1": "alone"} if found.method == "sobol" else {"mu_star": "size of effects"}
     width = 0.8 / len(drawn)
-    for at, (colour, (index, label)) in enumerate(zip(cycle(len(drawn)), drawn.items())):
+    for at, (colour, (index, label)) in enumerate(zip(COLOURS, drawn.items())):
         values = [of[index] for of in found.indices.values()]
         errors = [of[f"{index}_conf"] for of in found.indices.values()]
         ax.barh(places + at * width, values, width, xerr=errors, color=colour, label=label, capsize=3)
     ax.set_yticks(places + width * (len(drawn) - 1) / 2, list(found.indices))
     ax.invert_yaxis()
-    ax.set(xlabel=f"share of the variance of {found.metric}" if found.method == "sobol" else titled(found.metric))
+    ax.set(xlabel=f"share of the variance of {worded(found.metric)}" if found.method == "sobol" else titled(found.metric))
     ax.legend(fontsize="small")
     return ax
 
 
-def axes(ax: Axes | None) -> Axes:
-    return ax if ax is not None else plt.subplots(figsize=(6.4, 4), layout="constrained")[1]
+def axes(ax: Axes | None, least: tuple[float, float] = (0, 0)) -> Axes:
+    """Those that were given, or those of a figure of at least this many inches."""
+    size = (max(6.4, least[0]), max(4.0, least[1]))
+    return ax if ax is not None else plt.subplots(figsize=size, layout="constrained")[1]
 
 
-def cycle(count: int) -> list[str]:
-    return [COLOURS[at % len(COLOURS)] for at in range(count)]
+def beside(names: Iterable[str], *, is_outside: bool = False) -> tuple[float, float]:
+    """How large a figure is in which these have room in a legend."""
+    longest, entries = max(map(len, names := list(names))), len(names)
+    if not (is_outside or entries > CROWD):
+        return (0, 0)
+    return (5.8 + math.ceil(entries / CROWD / 2.5) * (0.6 + longest * 0.08), 0)
+
+
+def lines(count: int) -> list[dict[str, Any]]:
+    """Styles of so many lines: colours, then dashes, then marks."""
+    marks: list[dict[str, Any]] = [{}, *({"marker": marker, "markevery": 0.1, "markersize": 4} for marker in MARKERS)]
+    return styles(count, [{"linestyle": dash, **mark} for mark in marks for dash in DASHES])
+
+
+def dots(count: int) -> list[dict[str, Any]]:
+    return styles(count, [{"marker": marker} for marker in MARKERS])
+
+
+def bars(count: int) -> list[dict[str, Any]]:
+    return styles(count, [{"hatch": hatch} for hatch in HATCHES])
+
+
+def styles(count: int, others: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each colour with the first of the others, then each with the second; from the beginning once all are used up."""
+    all_of = [{"color": colour, **other} for other in others for colour in COLOURS]
+    return [all_of[at % len(all_of)] for at in range(count)]
+
+
+def alike(count: int, style: Callable[[int], list[dict[str, Any]]]) -> str:
+    """What is noted if there are more than can be told apart."""
+    unlike = len({str(one) for one in style(count)})
+    return f"from the {unlike + 1}th of {count} on they look as the first ones do" if unlike < count else ""
+
+
+def legend(ax: Axes, *, is_outside: bool = False) -> None:
+    """Beside the axes, if it would hide data and the figure makes room for it."""
+    entries = len(ax.get_legend_handles_labels()[1])
+    if not (is_outside or entries > CROWD) or cast(Figure, ax.figure.figure).get_layout_engine() is None:
+        ax.legend(fontsize="small")
+        return
+    columns = math.ceil(entries * ENTRY / room(ax)[1])
+    ax.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0, ncols=columns)
+
+
+def room(ax: Axes) -> tuple[float, float]:
+    """How wide and high the axes are, in points."""
+    figure = cast(Figure, ax.figure.figure)
+    if engine := figure.get_layout_engine():
+        engine.execute(figure)
+    box = ax.get_window_extent()
+    return box.width / figure.dpi * 72, box.height / figure.dpi * 72
+
+
+def under(ax: Axes, names: list[str]) -> None:
+    """The names of the places 0, 1, 2 … below the axes, in lines that fit, or aslant."""
+    letters = room(ax)[0] / len(names) / float(plt.rcParams["font.size"]) / LETTER
+    broken = [textwrap.wrap(name, max(int(letters) - 1, 1), break_long_words=False, break_on_hyphens=False) for name in names]
+    if max(len(line) for name in broken for line in name) < letters and max(map(len, broken)) <= 4:
+        ax.set_xticks(range(len(names)), ["\n".join(name) for name in broken])
+        return
+    # The tick is where the name ends.
+    ax.set_xticks(range(len(names)), [textwrap.fill(name, 30) for name in names], rotation=45, ha="right", rotation_mode="anchor")
+
+
+def short(number: float) -> str:
+    """Three digits, and all those before the point."""
+    return f"{number:.0f}" if 100 <= abs(number) < 1e6 else f"{number:.3g}"
 
 
 def numbers(table: Table, column: str) -> Numbers:
@@ -307,15 +389,25 @@ def only(table: Table, metric: str) -> str:
     return columns[0]
 
 
+UNITS = {"ms": "ms", "per_s": "1/s", "s": "s", "mbps": "Mbit/s", "pkts": "packets", "bytes": "bytes", "fps": "frames/s"}
+
+
 def titled(column: str) -> str:
     """``rtt_p95_ms`` as ``rtt p95 (ms)``."""
-    name, _, unit = column.rpartition("_")
-    units = {"ms": "ms", "s": "s", "mbps": "Mbit/s", "pkts": "packets", "bytes": "bytes"}
-    return f"{name.replace('_', ' ')} ({units[unit]})" if unit in units and name else column.replace("_", " ")
+    for suffix, unit in UNITS.items():
+        if column.endswith(f"_{suffix}"):
+            return f"{worded(column)} ({unit})"
+    return worded(column)
 
 
-def bands(ax: Axes, times: Numbers, phases: list[str | None]) -> None:
-    """A band for each time that a congestion control is in a phase."""
+def worded(column: str) -> str:
+    """``rtt_p95_ms`` as ``rtt p95``."""
+    suffix = next((f"_{unit}" for unit in UNITS if column.endswith(f"_{unit}")), "")
+    return column.removesuffix(suffix).replace("_", " ")
+
+
+def bands(ax: Axes, flow: str, times: Numbers, phases: list[str | None]) -> None:
+    """A band for each time that the congestion control of the flow is in a phase."""
     named = list(dict.fromkeys(phase for phase in phases if phase))
     colours = dict(zip(named, plt.get_cmap("Pastel1").colors * 4))  # type: ignore[attr-defined]
     began, seen = 0.0, set[str]()
@@ -323,7 +415,7 @@ def bands(ax: Axes, times: Numbers, phases: list[str | None]) -> None:
         if at + 1 < len(phases) and phases[at + 1] == phase:
             continue
         if phase:
-            label = None if phase in seen else phase
+            label = None if phase in seen else f"{flow}: {phase}"
             ax.axvspan(began, float(times[at]), color=colours[phase], alpha=0.5, linewidth=0, label=label)
             seen.add(phase)
         began = float(times[at])
@@ -428,8 +520,8 @@ def seeds_of(results: Results, where: Mapping[str, list[str]]) -> str:
     return f"over {count} of {planned // len(there)} seeds"
 
 
-def noted(ax: Axes, note: str) -> Axes:
-    if note:
+def noted(ax: Axes, *notes: str) -> Axes:
+    if note := "; ".join(note for note in notes if note):
         ax.set_title(textwrap.fill(note, 70), loc="right", fontsize="small")
     return ax
 
@@ -466,8 +558,8 @@ def shares_ended(low: Numbers, samples: Numbers, open_ages: Numbers, open_sample
 
 def clouds(
     results: Results, delay: str, throughput: str, by: str, where: Where | None
-) -> tuple[list[tuple[str, str, NDArray[np.float64]]], str]:
-    """For each group its colour, its name, and its flows' delays and throughputs; and over how many seeds and flows."""
+) -> tuple[dict[str, NDArray[np.float64]], str]:
+    """For each group its flows' delays and throughputs; and over how many seeds and flows."""
     rows = chosen(results, "flow", where, [by, "group"], [delay, throughput])
     points = np.column_stack([rows.values[delay], rows.values[throughput]])
     is_there = np.isfinite(points[:, 0]) & np.isfinite(points[:, 1])
@@ -477,7 +569,7 @@ def clouds(
     lacked = [metric for metric in (delay, throughput) if not np.isfinite(rows.values[metric]).all()]
     labels, note = lacking(rows, by, is_there, " and ".join(map(titled, lacked)))
     points, at = points[there], positions([rows.texts[by][row] for row in there])
-    return [(colour, labels[name], points[at[name]]) for colour, name in zip(cycle(len(at)), at)], note
+    return {labels[name]: points[rows_of] for name, rows_of in at.items()}, note
 
 
 def better_up_and_right(ax: Axes, delay: str, throughput: str) -> Axes:
@@ -485,5 +577,5 @@ def better_up_and_right(ax: Axes, delay: str, throughput: str) -> Axes:
     ax.set_ylim(bottom=0)
     if not ax.xaxis_inverted():
         ax.invert_xaxis()
-    ax.legend(fontsize="small")
+    legend(ax)
     return ax

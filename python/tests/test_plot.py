@@ -36,9 +36,9 @@ def test_a_time_series_has_the_numbers_of_the_table_and_bands_of_phases(results:
     table = results.series(flow="bbr.1", metric="cwnd_pkts", run=3)
     line = ax.get_lines()[0]
     assert list(line.get_ydata()) == table["cwnd_pkts"] and list(line.get_xdata()) == table["t_s"]
-    assert set(labels(ax)) == {"bbr.1", "bbr.2", *table["phase"]}
+    assert set(labels(ax)) == {"bbr.1", "bbr.2", *(f"bbr.1: {phase}" for phase in table["phase"])}
     assert ax.get_ylabel() == "cwnd (packets)"
-    assert "STARTUP" not in labels(plot.series(results, "cwnd_pkts", flow="bbr", states=False))
+    assert "bbr.1: STARTUP" not in labels(plot.series(results, "cwnd_pkts", flow="bbr", states=False))
 
 
 def test_a_run_in_memory_is_drawn_too(study: sj.Study) -> None:
@@ -272,3 +272,74 @@ def test_means_of_flows_that_lack_values_say_of_how_many_they_are(draw: Any, une
 def test_shares_of_flows_that_lack_values_say_so(unended: sj.Results) -> None:
     ax = plot.shares(unended, "path.rate", metric="completion_p50_ms")
     assert f"a ({8 + len(ended(unended, '6Mbps'))} of 24)" in labels(ax) and "flows lack" in ax.get_title(loc="right")
+
+
+LONG = ["cake bandwidth 9mbit diffserv4 dual-dsthost", "pfifo limit 50", "fq_codel limit 1000 quantum 300"]
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> sj.Results:
+    """Fifteen flows, queues with long names, and delays of four digits."""
+    flows = [{"name": "download", "app": "bulk", "count": 14, "start_jitter": "100ms"}, {"name": "bbr", "app": "bulk", "cca": "bbr3"}]
+    scenario = {"duration": "4s", "path": {"rate": "10Mbps", "rtt": "1030ms", "queue": "pfifo"}, "flow": flows}
+    factors = {"path.queue": LONG, "path.rate": [f"{rate}Mbps" for rate in range(10, 26)]}
+    study = sj.Study(title="x", scenario=scenario, factors=factors, repeat={"seeds": 1})
+    return study.run(tmp_path_factory.mktemp("crowd") / "out", progress=False)
+
+
+def overlaps(texts: list[Any]) -> bool:
+    boxes = [text.get_window_extent() for text in texts]
+    return any(a.overlaps(b) for at, a in enumerate(boxes) for b in boxes[:at])
+
+
+def test_names_and_numbers_do_not_run_into_each_other(crowd: sj.Results) -> None:
+    for ax in (
+        plot.heat(crowd, "path.rate", "path.queue", "goodput_sum_mbps"),
+        plot.heat(crowd, "path.queue", "path.rate", "rtt_min_ms", flow="bbr"),
+        plot.shares(crowd, "path.queue"),
+    ):
+        ax.figure.canvas.draw()
+        names = ax.get_xticklabels()
+        assert not overlaps(ax.texts)
+        # Those that are aslant overlap by their boxes only.
+        assert names[0].get_rotation() == 45 or not overlaps(names)
+    assert [name.get_text().replace("\n", " ") for name in names] == LONG
+    # Axes that were given keep their size.
+    small = plt.subplots(figsize=(4, 3))[1]
+    ax = plot.heat(crowd, "path.rate", "path.queue", "goodput_sum_mbps", ax=small)
+    ax.figure.canvas.draw()
+    assert not overlaps(ax.texts) and ax.get_xticklabels()[0].get_rotation() == 45
+
+
+def test_numbers_of_a_heat_map_are_written_out(crowd: sj.Results) -> None:
+    ax = plot.heat(crowd, "path.queue", "path.rate", "rtt_min_ms", flow="bbr")
+    assert all(text.get_text().isdigit() and len(text.get_text()) == 4 for text in ax.texts)
+    assert [plot.short(value) for value in (0.01234, 99.96, 999.7, 1030.4, -1030.4, 2e6)] == ["0.0123", "100", "1000", "1030", "-1030", "2e+06"]
+
+
+def test_every_line_is_told_apart(crowd: sj.Results) -> None:
+    for ax in (plot.series(crowd, "cwnd_pkts"), plot.delays(crowd, "rtt"), plot.delays(crowd, "rtt", by="path.rate")):
+        looks = {(line.get_color(), line.get_linestyle(), line.get_marker()) for line in ax.get_lines()}
+        assert len(looks) == len(ax.get_lines()) >= 15
+    for draw in (plot.throughput_delay, plot.ellipses):
+        found = [handle for handle in draw(crowd, delay="rtt_p50_ms", by="path.rate").get_legend_handles_labels()[0]]
+        looks_of = {(tuple(one.get_facecolor()[0]), str(one.get_paths()[0].vertices.tolist())) for one in found}
+        assert len(looks_of) == len(found) == 16
+    assert len({str(style) for style in plot.lines(288)}) == 288 and plot.alike(288, plot.lines) == ""
+    assert plot.alike(300, plot.lines) == "from the 289th of 300 on they look as the first ones do"
+
+
+def test_legends_stand_beside_the_data_and_say_whose_the_phases_are(crowd: sj.Results, results: sj.Results) -> None:
+    for ax in (plot.series(crowd, "cwnd_pkts", flow="download"), plot.shares(results, "path.queue"), plot.delays(crowd, "rtt")):
+        ax.figure.canvas.draw()
+        legend = ax.get_legend()
+        assert legend is not None and legend.get_window_extent().x0 > ax.get_window_extent().x1
+        assert legend.get_window_extent().x1 <= ax.figure.bbox.x1 and ax.get_window_extent().width > 300
+    assert "bbr: STARTUP" in labels(plot.series(crowd, "cwnd_pkts", flow="bbr"))
+
+
+def test_labels_are_words_with_units(results: sj.Results) -> None:
+    assert plot.shares(results, "path.queue").get_ylabel() == "share of goodput"
+    assert plot.delays(results, "rtt").get_xlabel() == "rtt (ms)"
+    titles = [plot.titled(name) for name in ("frame_delay_ms", "rest_damping_per_s", "rendered_fps", "jain")]
+    assert titles == ["frame delay (ms)", "rest damping (1/s)", "rendered (frames/s)", "jain"]
