@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import Any, Protocol, cast
 
 from . import _native as extension
+from ._given import refused
 from ._native import RunError
 from ._progress import Tell
 
@@ -115,10 +116,7 @@ class Coordinator:
         self.make: Callable[[], Executor] | None = None
         if not hasattr(executor, "submit"):
             if not callable(executor):
-                raise TypeError(
-                    f"executor: a {type(executor).__name__} is none (allowed: what has "
-                    "concurrent.futures.Executor's submit, or a function that makes one)"
-                )
+                raise refused("executor", executor, "what has concurrent.futures.Executor's submit, or a function that makes one")
             self.make = executor
         self.executor: Executor | None = None if self.make else cast(Executor, executor)
         self.study = (study.path, study.text, os.path.abspath(study.folder))

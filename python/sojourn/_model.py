@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _native as extension
+from ._given import unicode
 
 
 def model(name: str, **parameters: float | str) -> dict[str, float]:
@@ -13,7 +14,8 @@ def model(name: str, **parameters: float | str) -> dict[str, float]:
 
     `models` lists all with their parameters. Times, rates and sizes are texts with units: ``"20ms"``.
     """
-    return dict(extension.model(" ".join([name, *(f"{key}={value}" for key, value in parameters.items())])))
+    with unicode("model", [name, *map(str, parameters.values())]):
+        return dict(extension.model(" ".join([name, *(f"{key}={value}" for key, value in parameters.items())])))
 
 
 def models() -> dict[str, dict[str, str]]:

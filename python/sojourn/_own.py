@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 from . import _native as extension
+from ._given import refused
 from ._native import Ack, Congestion, Error, Lost, Packet, Start
 from ._study import Study, simulate
 
@@ -187,6 +188,11 @@ def own(part: type[Controller] | type[Queue], **parameters: Value) -> str:
     It is a text with where Python imports the class from, so processes that run the study must be able to
     import it from there.
     """
+    allowed = "a class of yours with the base sojourn.Controller or sojourn.Queue"
+    if not isinstance(cast(object, part), type):
+        raise refused("part", part, allowed)
+    if part in (Controller, Queue) or not issubclass(cast(type, part), Controller | Queue):
+        raise TypeError(f"part is the class {part.__qualname__} (allowed: {allowed})")
     path = f"{part.__module__}:{part.__qualname__}"
     return " ".join(["python", path, *(f"{name}={written(value)}" for name, value in parameters.items())])
 

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple, TextIO
 
+from ._given import refused
+
 
 class Progress(NamedTuple):
     """Counts of runs."""
@@ -30,9 +32,7 @@ def teller(progress: bool | Callable[[Progress], object]) -> Tell | None:
     if progress is False:
         return None
     if not callable(progress):
-        raise TypeError(
-            f"progress: a {type(progress).__name__} is none (allowed: True, False, a function of a Progress)"
-        )
+        raise refused("progress", progress, "True, False, or a function of a Progress")
 
     def tell(total: int, done: int, resumed: int, failed: int) -> None:
         progress(Progress(total, done, resumed, failed))

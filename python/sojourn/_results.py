@@ -12,13 +12,12 @@ from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from . import _native as extension
 from . import _storage
-from ._native import Table
-
-T = TypeVar("T", str, int)
+from ._given import check_folder, check_unicode, mapping, refused, unicode, whole
+from ._native import ResultsError, Table
 
 
 class Claim(NamedTuple):
@@ -37,7 +36,9 @@ class Figure:
         self.svg = svg
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes it as a file."""
+        """Writes it as a file, whose name ends with ``.svg``."""
+        if Path(path).suffix.lower() not in ("", ".svg"):
+            raise ResultsError(f"{fspath(path)}: a figure of the report is SVG (allowed: a name that ends with .svg; sojourn.plot draws PNG, too)")
         Path(path).write_text(self.svg, encoding="utf-8")
 
     def _repr_svg_(self) -> str:
@@ -77,6 +78,7 @@ class Results:
             with _storage.named(Path(copy), self._url):
                 self._native = extension.Results.open(copy)
         else:
+            check_folder("folder", folder, ResultsError)
             self._native = extension.Results.open(folder)
 
     @classmethod
@@ -150,8 +152,10 @@ class Results:
 
         A flow may be named by its group. `metric` is a column with its unit (``rtt_mean_ms``), or the word
         with which several begin (``rtt``). `where` restricts factors: ``{"path.queue": "fq_codel"}``.
+
+        Raises `ResultsError` if none of the runs in `run` has a result, with the reason.
         """
-        return self._native.series(wanted(flow, queue, metric, run, seed, where))
+        return self._native.series(self._wanted(flow, queue, metric, run, seed, where))
 
     def delays(
         self,
@@ -165,9 +169,34 @@ class Results:
     ) -> Table:
         """Distributions of delays, a row for each bucket; buckets are at most 0.4 % wide.
 
-        `metric` is the word with which the names of its quantiles begin: ``rtt``, ``owd``, ``sojourn``.
+        `metric` is the word with which the names of its quantiles begin: ``rtt``, ``owd``, ``sojourn``. Raises `ResultsError`
+        if none of the runs in `run` has a result, with the reason.
         """
-        return self._native.delays(wanted(flow, queue, metric, run, seed, where))
+        return self._native.delays(self._wanted(flow, queue, metric, run, seed, where))
+
+    def _wanted(
+        self,
+        flow: str | Iterable[str] | None,
+        queue: str | Iterable[str] | None,
+        metric: str | Iterable[str] | None,
+        run: int | Iterable[int] | None,
+        seed: int | Iterable[int] | None,
+        where: Mapping[str, str | Iterable[str]] | None,
+    ) -> extension.Wanted:
+        asked = wanted(flow, queue, metric, run, seed, where)
+        runs, seeds = asked["run"] or [], asked["seed"] or []
+        count = len(self.plan["runs"]) if runs else 0
+        for one in runs:
+            if one not in range(count):
+                raise ResultsError(f"there is no run {one} (allowed: 0 to {count - 1})")
+        for one in seeds:
+            if one not in range(1 << 64):
+                raise ResultsError(f"there is no seed {one} (allowed: {', '.join(map(str, self.plan['seeds'][:20]))})")
+        if runs and set(runs) <= set(self.missing):
+            why = self.failed.get(runs[0], "it is not done yet")
+            others = f", nor have any of the {len(runs) - 1} others" if len(runs) > 1 else ""
+            raise ResultsError(f"run {runs[0]} has no result{others}: {why}")
+        return asked
 
     def report(self, path: str | PathLike[str] | None = None) -> Path:
         """Writes the report, one page that needs no network: ``report.html`` in the folder.
@@ -183,7 +212,8 @@ class Results:
 
     def figure(self, name: str) -> Figure:
         """A figure of the report: a view of the study by its name, or a standard one (``goodput``)."""
-        return Figure(self._native.figure(name))
+        with unicode("figure", name):
+            return Figure(self._native.figure(name))
 
     @property
     def figures(self) -> Figures:
@@ -307,18 +337,30 @@ def several(values: Any) -> list[Any]:
     return list(values) if hasattr(values, "__iter__") else [values]
 
 
-def listed(values: T | Iterable[T] | None, one: type[T], name: str) -> list[T] | None:
-    """One value, or several, as a list."""
+def texts(values: str | Iterable[str] | None, name: str) -> list[str] | None:
+    """One text, or several, as a list."""
     if values is None:
         return None
     items: list[Any] = [values] if isinstance(values, str) else several(values)
     for item in items:
-        # Numbers of numpy are whole numbers, too.
-        if not isinstance(item, str) if one is str else not hasattr(item, "__index__"):
-            raise TypeError(
-                f"{name}: a {type(item).__name__} is none (allowed: {one.__name__}, or several of them)"
-            )
-    return [one(item) for item in items]
+        if not isinstance(item, str):
+            raise refused(name, item, "a text, or several of them")
+        check_unicode(name, item)
+    return items
+
+
+def wholes(values: int | Iterable[int] | None, name: str) -> list[int] | None:
+    """One whole number, or several, as a list."""
+    if values is None:
+        return None
+    items: list[Any] = [values] if isinstance(values, str) else several(values)
+    return [whole(name, item, "a whole number, or several of them") for item in items]
+
+
+def choices(where: Mapping[str, Any] | None) -> dict[str, list[str]]:
+    """For each factor the values that are chosen, as the texts that they are in tables."""
+    given: Mapping[str, Any] = {} if where is None else mapping("where", where, "{'path.queue': 'fq_codel'}")
+    return {name: [values] if isinstance(values, str) else list(map(str, several(values))) for name, values in given.items()}
 
 
 def wanted(
@@ -330,15 +372,16 @@ def wanted(
     where: Mapping[str, str | Iterable[str]] | None,
 ) -> extension.Wanted:
     factors: list[tuple[str, list[str]]] = []
-    for name, values in (where or {}).items():
-        texts = [values] if isinstance(values, str) else several(values)
-        factors.append((name, [str(value) for value in texts]))
+    for name, values in choices(where).items():
+        for value in values:
+            check_unicode(f"where: {name}", value)
+        factors.append((name, values))
     return {
-        "flow": listed(flow, str, "flow"),
-        "queue": listed(queue, str, "queue"),
-        "metric": listed(metric, str, "metric"),
-        "run": listed(run, int, "run"),
-        "seed": listed(seed, int, "seed"),
+        "flow": texts(flow, "flow"),
+        "queue": texts(queue, "queue"),
+        "metric": texts(metric, "metric"),
+        "run": wholes(run, "run"),
+        "seed": wholes(seed, "seed"),
         "factors": factors,
     }
 

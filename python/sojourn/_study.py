@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copyreg
-import operator
 import os
 import sys
 import warnings
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple, cast, overload
 from . import _executors, _storage
 from . import _native as extension
 from ._executors import Executor
+from ._given import check_folder, check_text, check_unicode, refused, unicode, whole
 from ._progress import Progress, Tell, teller
 from ._results import Results, Run
 
@@ -107,7 +107,9 @@ class Study:
         **keys: Any,
     ) -> None:
         values = {"schema": 1, **(document or {}), **keys}
-        self._native = extension.Study.build(values, folder)
+        check_folder("folder", folder)
+        with unicode("", values, extension.StudyError):
+            self._native = extension.Study.build(values, folder)
 
     @classmethod
     def from_toml(
@@ -117,10 +119,14 @@ class Study:
 
         Relative paths in a text start from `folder`, in a file from its own.
         """
+        if not isinstance(cast(object, source), str | PathLike):
+            raise refused("source", source, "the path of a file or of a folder, or a text with a line break")
         if isinstance(source, str) and "\n" in source:
+            check_unicode("the text", source, extension.StudyError)
             return cls._of(extension.Study.parse("study", source, "." if folder is None else folder))
         if folder is not None:
             raise TypeError("folder: relative paths in a file start from its own folder")
+        check_folder("source", source)
         return cls._of(extension.Study.load(source))
 
     @classmethod
@@ -191,26 +197,26 @@ class Study:
         `seeds` is how many, or which. `shorten` makes runs at most this long.
         """
         if not isinstance(cast(object, set), Mapping | None):
-            raise TypeError(f"set: a {type(set).__name__} is none (allowed: keys with values: {{'path.rate': '10Mbps'}})")
+            raise refused("set", set, "keys with values, such as {'path.rate': '10Mbps'}")
         changes = list((set or {}).items())
         for key, _ in changes:
-            check_text("set: a key", key, "path.rate")
+            if not isinstance(cast(object, key), str):
+                raise refused("set: a key", key, "a text such as 'path.rate'")
         check_text("shorten", shorten, "5s")
         if engine is not None:
             check_text("engine", engine, "fluid")
             changes.append(("engine", engine))
         count: int | None = None
         if isinstance(seeds, str | bytes | bool):
-            raise TypeError(f"seeds: a {type(seeds).__name__} is none (allowed: a whole number, or several)")
+            raise refused("seeds", seeds, "a whole number, or several")
         if hasattr(seeds, "__iter__"):
             changes.append(("repeat.seeds", [whole("seeds", seed) for seed in cast(Iterable[int], seeds)]))
         elif seeds is not None:
             count = whole("seeds", seeds)
             if not 0 < count < 1 << 64:
                 raise extension.StudyError(f"seeds: {count} is no number of seeds (allowed: 1 or more, or a list of seeds)")
-        return self._of(
-            self._native.changed({"set": changes, "seeds": count, "shorten": shorten})
-        )
+        with unicode("set", dict(changes), extension.StudyError):
+            return self._of(self._native.changed({"set": changes, "seeds": count, "shorten": shorten}))
 
     def run(
         self,
@@ -266,6 +272,7 @@ class Study:
         check_text("shard", shard, "2/8")
         tell = teller(progress)
         folder = self._native.default_folder(shard) if out is None else out
+        check_folder("out", folder, extension.RunError)
         if _storage.is_remote(folder):
             url = os.fspath(folder)
             with _storage.kept_at(url) as here, _storage.named(here, url):
@@ -313,7 +320,9 @@ def simulate(scenario: Scenario | Study | Mapping[str, Any], seed: int = 1) -> R
     A mapping is a scenario as a study file has it: ``{"duration": "10s", "path": …, "flow": […]}``.
     """
     if whole("seed", seed) not in range(1 << 64):
-        raise extension.RunError(f"seed: {seed} is none (allowed: a whole number of 64 bits, 0 or more)")
+        raise extension.RunError(f"seed is {seed} (allowed: a whole number of 64 bits, 0 or more)")
+    if not isinstance(cast(object, scenario), Scenario | Study | Mapping):
+        raise refused("scenario", scenario, "one of study.scenarios, a Study with one scenario, or a dict")
     if isinstance(scenario, Mapping):
         scenario = Study(title="one run", scenario=scenario)
     if isinstance(scenario, Study):
@@ -323,18 +332,6 @@ def simulate(scenario: Scenario | Study | Mapping[str, Any], seed: int = 1) -> R
             )
         return Run(scenario._native.simulate(0, seed))
     return Run(scenario.study._native.simulate(scenario.index, seed))
-
-
-def whole(name: str, number: Any) -> int:
-    """Numbers of numpy are whole numbers, too."""
-    if not hasattr(number, "__index__"):
-        raise TypeError(f"{name}: a {type(number).__name__} is none (allowed: a whole number)")
-    return operator.index(number)
-
-
-def check_text(name: str, text: object, example: str) -> None:
-    if text is not None and not isinstance(text, str):
-        raise TypeError(f"{name}: a {type(text).__name__} is none (allowed: a text such as '{example}')")
 
 
 def _told(text: str) -> extension.StudyError:

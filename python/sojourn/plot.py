@@ -21,8 +21,9 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, cast
 
+from ._given import check_text, refused, whole
 from ._native import ResultsError, Table
-from ._results import Results, Run, several
+from ._results import Results, Run, choices
 from ._sensitivity import Sensitivity
 
 try:
@@ -76,10 +77,13 @@ def series(
     `metric` is a column with its unit, such as ``cwnd_pkts``. With `states`, bands behind the lines are the
     phases of the first flow's congestion control; the legend names both.
     """
-    if isinstance(results, Results):
-        table = results.series(flow=flow, queue=queue, metric=metric, run=run)
-    else:
+    check_text("metric", metric, "cwnd_pkts")
+    if whole("run", run) and isinstance(results, Run):
+        raise ResultsError(f"run is {run}, but a Run is one run (allowed: 0, or Results, which have several)")
+    if isinstance(results, Run):
         table = results.series(flow=flow, queue=queue, metric=metric)
+    else:
+        table = readable(results).series(flow=flow, queue=queue, metric=metric, run=run)
     column = only(table, metric)
     times, values = numbers(table, "t_s"), numbers(table, column)
     names, phases = table["name"], cast(list[str | None], table["phase"])
@@ -117,11 +121,13 @@ def delays(
     """
     note, open_metric = "", f"{metric}_open"
     wanted = [metric, open_metric] if metric in UNENDED else [metric]
-    if isinstance(results, Results):
-        table = results.delays(flow=flow, queue=queue, metric=wanted, where=where)
-        note = seeds_of(results, texts_of(where))
-    else:
+    if where and isinstance(results, Run):
+        raise ResultsError("where chooses among scenarios, but a Run is of one (allowed: Results, which have several)")
+    if isinstance(results, Run):
         table = results.delays(flow=flow, queue=queue, metric=wanted)
+    else:
+        table = readable(results).delays(flow=flow, queue=queue, metric=wanted, where=where)
+        note = seeds_of(results, choices(where))
     if by is not None and by not in table.columns:
         raise ResultsError(f"by: no factor that varies is named '{by}'")
     if not len(table):
@@ -183,6 +189,10 @@ def ellipses(
 
     Where flows lack one of both metrics, the legend has of how many the mean is.
     """
+    if not isinstance(cast(object, sigmas), int | float):
+        raise refused("sigmas", sigmas, "a number above 0")
+    if not 0 < sigmas < math.inf:
+        raise ResultsError(f"sigmas is {sigmas} (allowed: a number above 0)")
     found, note = clouds(results, delay, throughput, by, where)
     ax = axes(ax, beside(found))
     for style, (name, points) in zip(dots(len(found)), found.items()):
@@ -278,6 +288,8 @@ def heat(
 
 def sensitivity(found: Sensitivity, *, ax: Axes | None = None) -> Axes:
     """Bars of what each parameter does to a metric, with 95 % intervals; for Morris the size of its effects."""
+    if not isinstance(cast(object, found), Sensitivity):
+        raise refused("found", found, "what sojourn.sensitivity gives")
     ax = axes(ax)
     places = np.arange(len(found.indices))
     drawn = {"ST": "in all", "S1": "alone"} if found.method == "sobol" else {"mu_star": "size of effects"}
@@ -438,10 +450,10 @@ def chosen(
 ) -> Rows:
     """Columns of the flows, queues or runs that are chosen; of a table of some hundred columns no others are read."""
     if not isinstance(cast(object, results), Results):
-        raise TypeError(f"results: a {type(results).__name__} is none (allowed: Results, which study.run and sojourn.Results give)")
+        raise refused("results", results, "Results, which study.run and sojourn.Results give")
     plan, table = results.plan, results.runs
     factors = [str(one["name"]) for one in plan["factors"]]
-    wanted = texts_of(where)
+    wanted = choices(where)
     for factor in by:
         known("factor", factor, factors + ["group"])
     for metric in metrics:
@@ -476,12 +488,6 @@ def chosen(
     return Rows(texts_by, {metric: numbers(table, metric)[at] for metric in metrics}, seeds_of(results, wanted))
 
 
-def texts_of(where: Mapping[str, Any] | None) -> dict[str, list[str]]:
-    return {
-        name: [values] if isinstance(values, str) else list(map(str, several(values))) for name, values in (where or {}).items()
-    }
-
-
 def allowed_values(results: Results, named: str, texts: list[str]) -> list[str]:
     """Those of a factor that are planned, though they have no runs yet."""
     planned: list[list[str]] = [one["values"] for one in results.plan["factors"] if one["name"] == named]
@@ -490,7 +496,14 @@ def allowed_values(results: Results, named: str, texts: list[str]) -> list[str]:
     return planned[0] if planned else list(dict.fromkeys(texts))
 
 
+def readable(results: Results) -> Results:
+    if not isinstance(cast(object, results), Results):
+        raise refused("results", results, "Results, or a Run of sojourn.simulate")
+    return results
+
+
 def known(what: str, name: str, names: list[str], before: str = "") -> None:
+    check_text(f"{before}{what}", name, names[0] if names else "")
     if name in names:
         return
     near = difflib.get_close_matches(name, names, 1)

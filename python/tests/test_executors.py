@@ -255,7 +255,7 @@ def test_bytes_of_another_run_are_refused_whatever_they_say(tmp_path: Path) -> N
 
 
 def test_what_is_no_executor_is_told(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="executor: a int is none"):
+    with pytest.raises(TypeError, match="executor is an int"):
         short(1).run(tmp_path / "out", executor=3, progress=False)  # type: ignore[arg-type]
     pool = ThreadPoolExecutor(1)
     pool.shutdown()

@@ -135,7 +135,7 @@ def test_what_is_not_there_is_told(draw: object, text: str, results: sj.Results)
     ],
 )
 def test_a_run_alone_has_no_seeds_to_compare(draw: object, study: sj.Study) -> None:
-    with pytest.raises(TypeError, match=r"results: a Run is none \(allowed: Results, which study.run"):
+    with pytest.raises(TypeError, match=r"results is a Run \(allowed: Results, which study.run"):
         draw(sj.simulate(study.scenarios[0]))  # type: ignore[operator]
 
 
@@ -343,3 +343,24 @@ def test_labels_are_words_with_units(results: sj.Results) -> None:
     assert plot.delays(results, "rtt").get_xlabel() == "rtt (ms)"
     titles = [plot.titled(name) for name in ("frame_delay_ms", "rest_damping_per_s", "rendered_fps", "jain")]
     assert titles == ["frame delay (ms)", "rest damping (1/s)", "rendered (frames/s)", "jain"]
+
+
+@pytest.mark.parametrize(
+    ("draw", "error", "text"),
+    [
+        (lambda r, _: plot.series(3, "cwnd_pkts"), TypeError, r"results is an int \(allowed: Results, or a Run"),  # type: ignore[arg-type]
+        (lambda r, _: plot.delays(r.plan), TypeError, "results is a dict"),
+        (lambda r, _: plot.series(r, "cwnd_pkts", run=10**30), sj.ResultsError, "there is no run 1000000000000000000000000000000 "),
+        (lambda r, _: plot.series(r, "cwnd_pkts", run=[0, 1]), TypeError, "run is a list"),  # type: ignore[arg-type]
+        (lambda r, _: plot.shares(r, "path.queue", where=3), TypeError, "where is an int .allowed: a dict such as"),  # type: ignore[arg-type]
+        (lambda r, _: plot.shares(r, 3), TypeError, "factor is an int .allowed: a text such as 'path.queue'"),  # type: ignore[arg-type]
+        (lambda r, _: plot.ellipses(r, sigmas=-1), sj.ResultsError, "sigmas is -1 .allowed: a number above 0"),
+        (lambda r, _: plot.ellipses(r, sigmas=float("nan")), sj.ResultsError, "sigmas is nan"),
+        (lambda _, run: plot.series(run, "cwnd_pkts", run=3), sj.ResultsError, "run is 3, but a Run is one run"),
+        (lambda _, run: plot.delays(run, where={"path.queue": "fq_codel"}), sj.ResultsError, "where chooses among scenarios"),
+        (lambda r, _: plot.sensitivity(r), TypeError, "found is a Results"),
+    ],
+)
+def test_what_means_nothing_is_refused(draw: Any, error: type[Exception], text: str, results: sj.Results, study: sj.Study) -> None:
+    with pytest.raises(error, match=text):
+        draw(results, sj.simulate(study.scenarios[0]))

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 
 import sojourn as sj
 
+from . import own_parts as parts
 from .conftest import TWO_FLOWS, files
 
 
@@ -68,9 +71,9 @@ def test_what_is_not_there_is_told(results: sj.Results, asked: dict[str, object]
 
 
 def test_wrong_types_are_told(results: sj.Results) -> None:
-    with pytest.raises(TypeError, match="flow: a int is none"):
+    with pytest.raises(TypeError, match="flow is an int"):
         results.series(flow=3)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="run: a str is none"):
+    with pytest.raises(TypeError, match="run is a str"):
         results.series(run="0")  # type: ignore[arg-type]
     with pytest.raises(KeyError, match="did you mean 'rtt_p50_ms'"):
         results.runs["rtt_p5_0_ms"]
@@ -154,3 +157,41 @@ def test_a_folder_is_opened_again(results: sj.Results) -> None:
     assert files(again.folder).keys() == files(results.folder).keys()
     with pytest.raises(sj.ResultsError, match="not a result folder"):
         sj.Results(results.folder.parent)
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "text"),
+    [
+        (lambda r: r.series(where=3), TypeError, "where is an int (allowed: a dict such as {'path.queue': 'fq_codel'})"),
+        (lambda r: r.delays(where={3: "x"}), TypeError, "where: a key is an int"),
+        (lambda r: r.series(run=10**30), sj.ResultsError, "there is no run 1000000000000000000000000000000 (allowed: 0 to 5)"),
+        (lambda r: r.series(seed=10**30), sj.ResultsError, "there is no seed 1000000000000000000000000000000 (allowed: 1, 2, 3)"),
+        (lambda r: r.series(run=1.5), TypeError, "run is a float (allowed: a whole number, or several of them)"),
+        (lambda r: r.series(flow="a\ud800"), sj.Error, r"flow has half of a surrogate pair: 'a\ud800' (allowed: Unicode)"),
+        (lambda r: r.figure("\ud800"), sj.Error, "figure has half of a surrogate pair"),
+        (lambda r: sj.Results(""), sj.ResultsError, "folder is '' (allowed: the path of a folder)"),
+        (lambda r: sj.Results("/tmp/\ud800"), sj.ResultsError, "folder has half of a surrogate pair"),
+        (lambda r: r.figure("rate").save("rate.png"), sj.ResultsError, "rate.png: a figure of the report is SVG (allowed: a name that ends with .svg"),
+    ],
+)
+def test_what_is_asked_for_wrongly_is_told(ask: Any, error: type[Exception], text: str, results: sj.Results) -> None:
+    with pytest.raises(error, match=re.escape(text)):
+        ask(results)
+
+
+def test_a_run_without_a_result_says_why(tmp_path: Path) -> None:
+    scenario = {"duration": "1s", "path": {"rate": "10Mbps", "rtt": "20ms", "queue": "pfifo"}, "flow": [{"name": "one", "app": "bulk"}]}
+    scenario["flow"] = [{"name": "one", "app": "bulk", "cca": sj.own(parts.Lazarus), "start_jitter": "10ms"}]
+    study = sj.Study(title="x", scenario=scenario, repeat={"seeds": 6})
+    with pytest.warns(RuntimeWarning):
+        results = study.run(tmp_path / "out", progress=False)
+    failed = min(results.failed)
+    for ask in (results.series, results.delays):
+        with pytest.raises(sj.ResultsError, match=f"run {failed} has no result: .*ZeroDivisionError"):
+            ask(run=failed)
+        assert len(ask(run=range(6))) > 0
+    part = sj.Study({**study.to_dict(), "scenario": {**scenario, "flow": [{"name": "one", "app": "bulk"}]}}).run(
+        tmp_path / "part", shard="1/3", progress=False
+    )
+    with pytest.raises(sj.ResultsError, match=f"run {part.missing[0]} has no result, nor have any of the 1 others: it is not done yet"):
+        part.series(run=part.missing[:2])

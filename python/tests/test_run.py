@@ -50,9 +50,9 @@ def test_another_study_does_not_get_the_folder(study: sj.Study, results: sj.Resu
         study.change({"path.rate": "20Mbps"}).run(results.folder, progress=False)
     with pytest.raises(sj.RunError, match="jobs: 0 runs at a time"):
         study.run(results.folder, jobs=0)
-    with pytest.raises(TypeError, match="jobs: a str is none .allowed: a whole number"):
+    with pytest.raises(TypeError, match="jobs is a str .allowed: a whole number"):
         study.run(results.folder, jobs="2")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="progress: a int is none"):
+    with pytest.raises(TypeError, match="progress is an int"):
         study.run(results.folder, progress=3)  # type: ignore[arg-type]
 
 

@@ -209,16 +209,16 @@ def test_seeds_may_be_numbers_of_numpy(study: sj.Study) -> None:
 @pytest.mark.parametrize(
     ("change", "kind", "text"),
     [
-        ({"seeds": "12"}, TypeError, "seeds: a str is none (allowed: a whole number, or several)"),
-        ({"seeds": 1.0}, TypeError, "seeds: a float is none (allowed: a whole number)"),
-        ({"seeds": [1, "2"]}, TypeError, "seeds: a str is none (allowed: a whole number)"),
-        ({"seeds": True}, TypeError, "seeds: a bool is none"),
+        ({"seeds": "12"}, TypeError, "seeds is a str (allowed: a whole number, or several)"),
+        ({"seeds": 1.0}, TypeError, "seeds is a float (allowed: a whole number)"),
+        ({"seeds": [1, "2"]}, TypeError, "seeds is a str (allowed: a whole number)"),
+        ({"seeds": True}, TypeError, "seeds is a bool"),
         ({"seeds": -1}, sj.StudyError, "seeds: -1 is no number of seeds (allowed: 1 or more, or a list of seeds)"),
         ({"seeds": 2**64}, sj.StudyError, f"seeds: {2**64} is no number of seeds"),
-        ({"shorten": 1}, TypeError, "shorten: a int is none (allowed: a text such as '5s')"),
-        ({"engine": 1}, TypeError, "engine: a int is none (allowed: a text such as 'fluid')"),
-        ({"set": "path.rate"}, TypeError, "set: a str is none (allowed: keys with values"),
-        ({"set": {5: 6}}, TypeError, "set: a key: a int is none (allowed: a text such as 'path.rate')"),
+        ({"shorten": 1}, TypeError, "shorten is an int (allowed: a text such as '5s')"),
+        ({"engine": 1}, TypeError, "engine is an int (allowed: a text such as 'fluid')"),
+        ({"set": "path.rate"}, TypeError, "set is a str (allowed: keys with values"),
+        ({"set": {5: 6}}, TypeError, "set: a key is an int (allowed: a text such as 'path.rate')"),
     ],
 )
 def test_changes_that_are_none_are_told(change: dict[str, Any], kind: type[Exception], text: str, study: sj.Study) -> None:
@@ -229,10 +229,38 @@ def test_changes_that_are_none_are_told(change: dict[str, Any], kind: type[Excep
 
 def test_seeds_and_jobs_that_are_none_are_told(study: sj.Study) -> None:
     for seed in (-1, 2**64):
-        with pytest.raises(sj.RunError, match=f"seed: {seed} is none"):
+        with pytest.raises(sj.RunError, match=f"seed is {seed} "):
             sj.simulate(study.scenarios[0], seed)
     for jobs in (-1, 2**70):
         with pytest.raises(sj.RunError, match=rf"jobs: {jobs} runs at a time is no number of runs \(allowed: 1 or more\)"):
             study.run(jobs=jobs)
-    with pytest.raises(TypeError, match="shard: a int is none"):
+    with pytest.raises(TypeError, match="shard is an int"):
         study.run(shard=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("do", "kind", "text"),
+    [
+        (lambda s: sj.simulate("x"), TypeError, "scenario is a str (allowed: one of study.scenarios, a Study with one scenario, or a dict)"),
+        (lambda s: sj.simulate(None), TypeError, "scenario is None (allowed"),
+        (lambda s: sj.simulate([]), TypeError, "scenario is a list (allowed"),
+        (lambda s: sj.simulate(s.scenarios), TypeError, "scenario is a Scenarios (allowed: one of study.scenarios"),
+        (lambda s: sj.own(3), TypeError, "part is an int (allowed: a class of yours with the base sojourn.Controller or sojourn.Queue)"),
+        (lambda s: sj.own(object), TypeError, "part is the class object (allowed"),
+        (lambda s: sj.own(sj.Queue), TypeError, "part is the class Queue (allowed"),
+        (lambda s: sj.own(sj.Queue.drop), TypeError, "part is a function (allowed"),
+        (lambda s: sj.Study(s.to_dict(), title="a\ud800"), sj.StudyError, r"title has half of a surrogate pair: 'a\ud800' (allowed: Unicode)"),
+        (lambda s: sj.Study(s.to_dict(), source={"\ud800": 1}), sj.StudyError, "source: a key has half of a surrogate pair"),
+        (lambda s: sj.Study.from_toml("title = '\ud800'\n"), sj.StudyError, "the text has half of a surrogate pair"),
+        (lambda s: s.change({"path.rate": "\ud800"}), sj.StudyError, "set.path.rate has half of a surrogate pair"),
+        (lambda s: s.change(shorten="\ud800"), sj.Error, "shorten has half of a surrogate pair"),
+        (lambda s: s.run("\ud800"), sj.RunError, "out has half of a surrogate pair"),
+        (lambda s: s.run(""), sj.RunError, "out is '' (allowed: the path of a folder)"),
+        (lambda s: s.run(3), TypeError, "out is an int (allowed: a path)"),
+        (lambda s: sj.model("\ud800"), sj.Error, "model[0] has half of a surrogate pair"),
+    ],
+)
+def test_what_means_nothing_is_refused(do: Any, kind: type[Exception], text: str, study: sj.Study) -> None:
+    with pytest.raises(kind) as raised:
+        do(study)
+    assert text in str(raised.value)
