@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from . import _storage
+from ._given import check_folder, mapping, refused, whole
 from ._native import Error
 from ._study import Study
 
@@ -72,6 +73,9 @@ def broken(trial: Any) -> list[float]:
     return constraints
 
 
+RUNNING = ("jobs", "progress", "executor")
+"""What of `Study.run` makes sense for a point, of which the search itself says where and with which seeds it runs."""
+
 FAR = 1e6
 """What Optuna is told of a point of which nothing is known, because it wants numbers."""
 
@@ -94,7 +98,9 @@ def is_in(value: Any, among: Among) -> bool:
     if is_texts(among):
         return value in among
     least, most = among
-    return not isinstance(value, str) and float(least) <= value <= float(most)
+    if isinstance(value, bool) or not isinstance(value, int | float) or is_whole(among) and value != int(value):
+        return False
+    return float(least) <= value <= float(most)
 
 
 def suggested(trial: Any, name: str, among: Among) -> Any:
@@ -115,30 +121,76 @@ def plain(value: Any) -> Any:
     return float(value) if hasattr(value, "__float__") else value
 
 
-def plain_space(space: Mapping[str, Among]) -> dict[str, Among]:
-    return {name: cast(Among, tuple(plain(value) for value in among)) for name, among in space.items()}
+def plain_space(who: str, space: Mapping[str, Among]) -> dict[str, Among]:
+    found: dict[str, Among] = {}
+    for name, among in mapping(f"{who}: space", space, "{'packets': (5, 500)}").items():
+        if isinstance(among, str) or not hasattr(among, "__iter__"):
+            raise refused(f"{who}: space: {name}", among, "(least, largest), or a list of texts")
+        found[name] = cast(Among, tuple(plain(value) for value in among))
+    return found
 
 
-def plain_point(point: Point) -> dict[str, Any]:
-    return {name: plain(value) for name, value in point.items()}
+def plain_point(who: str, point: Point) -> dict[str, Any]:
+    return {name: plain(value) for name, value in mapping(who, point, "{'packets': 50}").items()}
+
+
+def check_given(who: str, study: Study, out: str | PathLike[str], seed: int, running: Mapping[str, Any], allowed: Sequence[str]) -> None:
+    """Refuses what only later would make no sense, in runs that took a while."""
+    if not isinstance(cast(object, study), Study):
+        raise refused(f"{who}: study", study, "a Study")
+    check_folder(f"{who}: out", out)
+    # What numpy's older generator takes.
+    if whole(f"{who}: seed", seed) not in range(1 << 32):
+        raise Error(f"{who}: seed is {seed} (allowed: 0 to {(1 << 32) - 1})")
+    for name in running:
+        if name not in allowed:
+            raise TypeError(f"{who}: no argument is named '{name}', or it has no place here (allowed of Study.run's: {', '.join(allowed)})")
+
+
+def used_by(who: str, change: Mapping[str, str]) -> set[str]:
+    """The parameters that the templates have."""
+    used: set[str] = set()
+    for address, template in mapping(f"{who}: change", change, "{'path.queue': 'pfifo limit {packets}'}").items():
+        if not isinstance(template, str):
+            raise refused(f"{who}: change: {address}", template, "a text with parameters, such as 'pfifo limit {packets}'")
+        try:
+            for _, name, form, conversion in string.Formatter().parse(template):
+                if name == "" or form or conversion:
+                    raise ValueError("a parameter stands in its braces alone")
+                used |= {name} if name else set()
+        except ValueError as error:
+            raise Error(
+                f"{who}: change: {address}: '{template}': {error} (allowed: {{packets}} for a parameter; {{{{ and }}}} for braces)"
+            ) from None
+    return used
+
+
+def is_range(among: Among) -> bool:
+    """From a number to a larger one, so that both and what is between them can be computed with."""
+    if len(among) != 2 or any(isinstance(value, bool) or not isinstance(value, int | float) for value in among):
+        return False
+    try:
+        return float(among[0]) < float(among[1]) and math.isfinite(width(among))
+    except OverflowError:
+        return False
 
 
 def check_space(who: str, change: Mapping[str, str], space: Mapping[str, Among]) -> None:
     """Refuses templates and parameters that do not fit each other."""
-    used = {name for template in change.values() for _, name, _, _ in string.Formatter().parse(template) if name}
+    used = used_by(who, change)
+    if not space:
+        raise Error(f"{who}: the space is empty (allowed: one parameter or more)")
     if unknown := sorted(used - set(space)):
         raise Error(f"{who}: {{{unknown[0]}}} is no parameter of the space (allowed: {', '.join(space) or 'none'})")
     if unused := sorted(set(space) - used):
         raise Error(f"{who}: no change uses the parameter {unused[0]}")
     for name, among in space.items():
-        is_range = len(among) == 2 and all(isinstance(value, int | float) for value in among)
-        is_range = is_range and float(among[0]) < float(among[1])
-        if not is_range and not (len(among) and is_texts(among)):
-            raise Error(f"{who}: {name}: {among!r} is no range (allowed: (least, largest), or a list of texts)")
+        if not is_range(among) and not (len(among) and is_texts(among)):
+            raise Error(f"{who}: {name}: {among!r} is no range (allowed: (least, largest), both finite, or a list of texts)")
 
 
 def check_trials(who: str, trials: int) -> None:
-    if trials < 1:
+    if whole(f"{who}: trials", trials) < 1:
         raise Error(f"{who}: trials is {trials} (allowed: 1 or more)")
 
 
@@ -147,7 +199,8 @@ def check_point(who: str, point: Point, space: Mapping[str, Among]) -> None:
         raise Error(f"{who}: {dict(point)} is no point (allowed: a value for each of {', '.join(space)})")
     for name, among in space.items():
         if not is_in(point[name], among):
-            raise Error(f"{who}: {name} = {point[name]!r} is not in {among!r}")
+            kind = ", whole numbers" if not is_texts(among) and is_whole(among) else ""
+            raise Error(f"{who}: {name} = {point[name]!r} is not in {among!r}{kind}")
 
 
 def texts_of(point: Point) -> dict[str, str]:

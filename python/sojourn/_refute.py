@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 from ._native import Error
 from ._points import (
     FAR,
+    RUNNING,
     Among,
     Trial,
     at,
+    check_given,
     check_point,
     check_space,
     check_trials,
@@ -121,10 +123,11 @@ def refute(
     claim cannot be tested, because runs have no result or for another reason, counts neither as one where it holds nor as one where it fails.
 
     Each world is a study in a folder of its own in `out`, and ``refute.json`` lists them; the same call runs
-    nothing twice. `running` goes to `Study.run`. That none was found proves nothing.
+    nothing twice. `running` goes to `Study.run`: `jobs`, `progress` and `executor`. That none was found proves nothing.
     """
+    check_given("refute", study, out, seed, running, RUNNING)
     check_trials("refute", trials)
-    space, start = plain_space(space), plain_point(start)
+    space, start = plain_space("refute", space), plain_point("refute: start", start)
     check_space("refute", change, space)
     check_point("refute", start, space)
     document = study.to_dict()

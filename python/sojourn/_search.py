@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
+from ._given import refused
 from ._native import Error
 from ._points import (
     FAR,
+    RUNNING,
     Among,
     Trial,
     at,
+    check_given,
     check_point,
     check_space,
     check_trials,
@@ -73,12 +76,18 @@ def search(
 
     Racing: a point is run with the first seed alone, and with all only if no claim fails with it and its objective
     is not worse than the best by more than a quarter. Each point is a study in a folder of its own in `out`, so the same call
-    goes on after an interruption and runs nothing twice; `search.json` lists them. `running` goes to `Study.run`.
+    goes on after an interruption and runs nothing twice; `search.json` lists them. `running` goes to `Study.run`:
+    `jobs`, `progress` and `executor`.
 
     A point of which a run has no result is not the best: its objective is not asked for, and its `problem` says why.
     """
+    check_given("search", study, out, seed, running, RUNNING)
     check_trials("search", trials)
-    space, first = plain_space(space), [plain_point(point) for point in first]
+    if not callable(objective):
+        raise refused("search: objective", objective, "a function of Results")
+    if isinstance(cast(object, first), Mapping | str) or not hasattr(first, "__iter__"):
+        raise refused("search: first", first, "a list of points, such as [{'packets': 50}]")
+    space, first = plain_space("search", space), [plain_point("search: a point in first", point) for point in first]
     check_space("search", change, space)
     for point in first:
         check_point("search", point, space)
@@ -118,9 +127,7 @@ def tried(
         results = changed.change(seeds=some)._done(folder, **running)
         if problem := results._lack:
             return Trial(number, parameters, math.nan, [], len(some), False, folder, problem)
-        value = float(objective(results))
-        if not math.isfinite(value):
-            raise Error(f"search: the objective of {texts_of(parameters)} is {value} (allowed: finite numbers)")
+        value = finite(objective(results), parameters)
         verdicts = results.verdicts
         failed = [claim.id for claim in verdicts if claim.verdict != "holds"]
         found = Trial(number, parameters, value, failed, len(some), some == seeds, folder)
@@ -128,3 +135,14 @@ def tried(
         if some == seeds or is_worse or any(claim.verdict == "fails" for claim in verdicts):
             return found
         some = seeds
+
+
+def finite(value: object, parameters: dict[str, Any]) -> float:
+    """What the objective gave, as a number of Python's."""
+    try:
+        number = math.nan if isinstance(value, str | bytes) else float(cast(Any, value))
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise Error(f"search: the objective of {texts_of(parameters)} is {value!r:.60} (allowed: finite numbers)")
+    return number

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Any, Literal, NamedTuple
 
+from ._given import whole
 from ._native import Error
-from ._points import Among, changes, check_space, is_texts, is_whole, needed, plain_space, width
+from ._points import RUNNING, Among, changes, check_given, check_space, is_texts, is_whole, needed, plain_space, width
 from ._results import Results
 from ._study import Study
 
@@ -70,11 +71,12 @@ def sensitivity(
     Raises `Error` if a run has no result; the same call tries those again. It does so, too, if a run lacks the metric, because
     the mean over the others would be too good.
     """
-    space = plain_space(space)
+    check_given("sensitivity", study, out, seed, running, ("seeds", "shard", *RUNNING))
+    space = plain_space("sensitivity", space)
     check_space("sensitivity", change, space)
     if method not in INDICES:
         raise Error(f"sensitivity: method is '{method}' (allowed: sobol, morris)")
-    if samples < LEAST:
+    if whole("sensitivity: samples", samples) < LEAST:
         raise Error(f"sensitivity: samples is {samples} (allowed: {LEAST} or more)")
     if flow is not None and queue is not None:
         raise Error("sensitivity: a metric is of a flow or of a queue")
@@ -182,10 +184,16 @@ def moved_by(among: Among, before: Any, now: Any) -> float:
     return abs(float(now) - float(before)) / width(among)
 
 
+NO_METRICS = ("run", "scenario", "seed", "kind", "name", "digest", "end_state", "freezes")
+"""Columns that are no number, or that say which run it is."""
+
+
 def means(results: Results, metric: str, flow: str | None, queue: str | None, scenarios: int) -> list[float]:
     """The metric in each scenario, over what was asked for and over seeds."""
     table = results.runs
-    if metric not in table.columns:
+    # A text, or nothing at all, is no metric.
+    factors = [one["name"] for one in results.plan["factors"]]
+    if metric not in table.columns or metric in (*NO_METRICS, *factors):
         raise Error(f"sensitivity: no metric is named '{metric}' (allowed: the columns of Results.runs)")
     kind, name = ("flow", flow) if flow else ("queue", queue) if queue else ("run", "")
     groups: list[dict[str, str]] = [{one["name"]: one["group"] for one in scenario["flows"]} for scenario in results.plan["scenarios"]]

@@ -433,7 +433,7 @@ def bands(ax: Axes, flow: str, times: Numbers, phases: list[str | None]) -> None
         began = float(times[at])
 
 
-NO_METRICS = ("run", "scenario", "seed", "kind", "name", "digest", "end_state")
+NO_METRICS = ("run", "scenario", "seed", "kind", "name", "digest", "end_state", "freezes")
 
 
 class Rows(NamedTuple):

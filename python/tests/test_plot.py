@@ -109,6 +109,7 @@ def test_a_heat_map_has_means(study: sj.Study) -> None:
         (lambda r: plot.delays(r, by="path.rate"), "no factor that varies is named 'path.rate'"),
         (lambda r: plot.shares(r, "path.rate"), "no factor is named 'path.rate'"),
         (lambda r: plot.throughput_delay(r, delay="late_ms"), "no metric is named 'late_ms'"),
+        (lambda r: plot.throughput_delay(r, delay="freezes"), "no metric is named 'freezes'"),
         (lambda r: plot.throughput_delay(r, delay="ping_p95_ms"), "no flow that was asked for has"),
         (lambda r: plot.heat(r, "path.queue", "path.queue", "goodput_mbps", flow="reno"), "no flow is named 'reno'"),
         (lambda r: plot.shares(r, "path.queue", where={"rate": "x"}), r"where: no factor is named 'rate' \(allowed: path.queue, group"),

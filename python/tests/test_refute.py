@@ -232,6 +232,29 @@ def test_what_has_no_sensitivity_is_told(tmp_path: Path) -> None:
         sj.sensitivity(sj.Study(WORLD), change, space, "rtt_min_ms", tmp_path / "b", flow="two", samples=4, progress=False)
 
 
+@pytest.mark.parametrize(
+    ("given", "kind", "text"),
+    [
+        ({"change": {}, "space": {}}, sj.Error, "sensitivity: the space is empty (allowed: one parameter or more)"),
+        ({"samples": 5.5}, TypeError, "sensitivity: samples is a float (allowed: a whole number)"),
+        ({"seed": -1}, sj.Error, "sensitivity: seed is -1 (allowed: 0 to 4294967295)"),
+        ({"metric": "end_state"}, sj.Error, "sensitivity: no metric is named 'end_state'"),
+        ({"metric": "path.rtt"}, sj.Error, "sensitivity: no metric is named 'path.rtt'"),
+        ({"nope": 1}, TypeError, "sensitivity: no argument is named 'nope'"),
+    ],
+)
+def test_what_cannot_be_sensitive_is_told(given: dict[str, Any], kind: type[Exception], text: str, tmp_path: Path) -> None:
+    usual = {"study": sj.Study(PING), "change": PING_CHANGE, "space": PING_SPACE, "metric": "ping_min_ms", "out": tmp_path, "samples": 4}
+    with pytest.raises(kind) as raised:
+        sj.sensitivity(**{**usual, "flow": "one", "method": "morris", **given, "progress": False})  # type: ignore[arg-type]
+    assert text in str(raised.value)
+
+
+def test_a_counterexample_is_not_looked_for_in_a_part_of_the_runs(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="refute: no argument is named 'shard', or it has no place here"):
+        adversary(tmp_path, shard="1/2")
+
+
 def test_there_is_no_sensitivity_of_what_some_runs_lack(tmp_path: Path) -> None:
     flow = {"name": "one", "app": "bulk", "bytes": "2MB", "start_jitter": "3s"}
     study = sj.Study({**WORLD, "scenario": {**WORLD["scenario"], "flow": [flow]}, "repeat": {"seeds": 8}, "claim": []})

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,6 +75,43 @@ def test_a_point_with_runs_without_a_result_is_not_the_best(tmp_path: Path) -> N
 def test_no_trials_are_refused(trials: int, tmp_path: Path) -> None:
     with pytest.raises(sj.Error, match=rf"search: trials is {trials} \(allowed: 1 or more\)"):
         sj.search(sj.Study(CALL), CHANGE, SPACE, delay, tmp_path, trials=trials, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "text"),
+    [
+        ({"first": {"kilobytes": 5}}, TypeError, "search: first is a dict (allowed: a list of points"),
+        ({"first": [3]}, TypeError, "search: a point in first is an int (allowed: a dict"),
+        ({"first": [{"kilobytes": None}]}, sj.Error, "kilobytes = None is not in (4.0, 400.0)"),
+        ({"space": {"kilobytes": (4, 400)}, "first": [{"kilobytes": 6.5}]}, sj.Error, "kilobytes = 6.5 is not in (4, 400), whole numbers"),
+        ({"space": {"kilobytes": (4.0, float("inf"))}}, sj.Error, "kilobytes: (4.0, inf) is no range (allowed: (least, largest), both finite"),
+        ({"space": {"kilobytes": (False, True)}}, sj.Error, "(False, True) is no range"),
+        ({"space": {"kilobytes": "45"}}, TypeError, "search: space: kilobytes is a str (allowed: (least, largest), or a list of texts)"),
+        ({"space": {}, "change": {"path.queue": "fq_codel"}}, sj.Error, "search: the space is empty (allowed: one parameter or more)"),
+        ({"change": {"path.queue": "bfifo limit {kilobytes:.1f}kB"}}, sj.Error, "path.queue: 'bfifo limit {kilobytes:.1f}kB': a parameter stands in its braces alone"),
+        ({"change": {"path.queue": "bfifo limit {kilobytes"}}, sj.Error, "path.queue: 'bfifo limit {kilobytes': expected '}' before end of string (allowed: {packets}"),
+        ({"change": {"path.queue": 3}}, TypeError, "search: change: path.queue is an int (allowed: a text"),
+        ({"seed": -1}, sj.Error, "search: seed is -1 (allowed: 0 to 4294967295)"),
+        ({"trials": 1.5}, TypeError, "search: trials is a float (allowed: a whole number)"),
+        ({"objective": lambda _: None}, sj.Error, "search: the objective of {'kilobytes': '221.33'} is None (allowed: finite numbers)"),
+        ({"objective": lambda _: 10**400}, sj.Error, "(allowed: finite numbers)"),
+        ({"objective": 3}, TypeError, "search: objective is an int (allowed: a function of Results)"),
+        ({"shard": "1/2"}, TypeError, "search: no argument is named 'shard', or it has no place here (allowed of Study.run's: jobs, progress, executor)"),
+        ({"out": ""}, sj.Error, "search: out is '' (allowed: the path of a folder)"),
+        ({"study": 3}, TypeError, "search: study is an int (allowed: a Study)"),
+    ],
+)
+def test_what_cannot_be_searched_is_told(given: dict[str, Any], kind: type[Exception], text: str, tmp_path: Path) -> None:
+    usual = {"study": sj.Study(CALL), "change": CHANGE, "space": SPACE, "objective": delay, "out": tmp_path, "trials": 1}
+    with pytest.raises(kind) as raised:
+        sj.search(**{**usual, **given, "progress": False})  # type: ignore[arg-type]
+    assert text in str(raised.value)
+
+
+def test_a_whole_number_may_be_given_as_a_float(tmp_path: Path) -> None:
+    space = {"kilobytes": (4, 400)}
+    found = sj.search(sj.Study(CALL), CHANGE, space, delay, tmp_path, trials=1, first=[{"kilobytes": 30.0}], progress=False)
+    assert found.trials[0].parameters == {"kilobytes": 30}
 
 
 def test_what_is_wrong_is_told(tmp_path: Path) -> None:
