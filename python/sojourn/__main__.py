@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import multiprocessing
+import os
 import re
 import signal
 import sys
@@ -127,12 +128,21 @@ def run(options: argparse.Namespace) -> int:
 def finish(results: Results, options: argparse.Namespace) -> int:
     for run, problem in results.failed.items():
         print(f"error: run {run} ended without a result: {problem}", file=sys.stderr)
-    print(results)
+    say(str(results))
     if options.shard is None and not options.no_report:
         page = results.report()
-        print(f"report {options.out}/report.html" if is_remote(options.out or "") else f"report {page}")
+        say(f"report {options.out}/report.html" if is_remote(options.out or "") else f"report {page}")
     has_failed = any(claim.verdict == "fails" for claim in results.verdicts)
     return 1 if has_failed or results.failed else 0
+
+
+def say(text: str) -> None:
+    """Prints a text, as long as somebody reads: with ``| head`` the report is still written, and the exit code is the claims'."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        # Python flushes once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def end_bar() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import pickle
 import signal
 import subprocess
@@ -234,3 +235,14 @@ def test_searches_may_be_where_fsspec_knows(study: sj.Study, monkeypatch: pytest
     for name in ("search/search.json", "refute/refute.json"):
         assert "3-seeds" in storage.cat(f"/runs/{name}").decode() or "1-seeds" in storage.cat(f"/runs/{name}").decode()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cache"]
+
+
+def test_the_report_is_written_though_nobody_reads_the_claims(study: sj.Study, tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(study.to_toml(), encoding="utf-8")
+    words = [sys.executable, "-m", "sojourn", "run", "study.toml", "--out", "out", "--quiet"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = subprocess.run(words, cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    # A claim of this study fails.
+    assert (ended.returncode, ended.stderr) == (1, "") and (tmp_path / "out" / "report.html").exists()
