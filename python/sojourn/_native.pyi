@@ -212,10 +212,11 @@ class Start:
 
 @final
 class Ack:
-    """An acknowledgement, after the transport's own bookkeeping of it. Counts are segments."""
+    """An acknowledgement, after the transport's own bookkeeping of it. Counts are segments; times end with `_s` and are seconds."""
 
     @property
-    def now_s(self) -> float: ...
+    def now_s(self) -> float:
+        """Since the run began."""
     @property
     def delivered(self) -> int:
         """Newly delivered, cumulatively or selectively."""
@@ -226,67 +227,80 @@ class Ack:
     def marked(self) -> int:
         """Newly reported as marked; with classic ECN all of `delivered` while the receiver echoes a mark."""
     @property
-    def ece(self) -> bool: ...
+    def ece(self) -> bool:
+        """It carries ECN-Echo; with accurate ECN: `marked` is not 0."""
     @property
     def rtt_s(self) -> float | None:
-        """Of the newest segment that was not sent twice."""
+        """The round-trip time of the newest segment that was not sent twice; None if it acknowledges none such."""
     @property
-    def srtt_s(self) -> float | None: ...
+    def srtt_s(self) -> float | None:
+        """The smoothed round-trip time (RFC 6298); None before the first."""
     @property
     def min_rtt_s(self) -> float | None:
-        """The least of the last 5 minutes."""
+        """The least round-trip time of the last 5 minutes; None before the first."""
     @property
     def prior_in_flight(self) -> int:
         """In flight before it."""
     @property
-    def in_flight(self) -> int: ...
+    def in_flight(self) -> int:
+        """In flight after it."""
     @property
     def snd_una(self) -> int:
-        """The segment to be acknowledged next; a round trip ends when it passes what `snd_nxt` was."""
+        """The number of the first segment that is not acknowledged cumulatively; a round trip ends when it passes what `snd_nxt` was."""
     @property
-    def snd_nxt(self) -> int: ...
+    def snd_nxt(self) -> int:
+        """The number of the segment that is to be sent next for the first time."""
     @property
-    def total_delivered(self) -> int: ...
+    def total_delivered(self) -> int:
+        """Delivered since the connection began."""
     @property
-    def total_lost(self) -> int: ...
+    def total_lost(self) -> int:
+        """Deemed lost since the connection began."""
     @property
     def is_cwnd_limited(self) -> bool:
-        """The window was the limit in the round before, in slow start at least half of it; a window that was not says nothing of the path."""
+        """The window was the limit in the round before; in slow start it is enough that half of it was used. A window that was not the
+        limit says nothing of the path."""
     @property
     def was_cwnd_full(self) -> bool:
-        """All of the window was used at some time in the round before."""
+        """All of the window was used at some time in the round before: as `is_cwnd_limited`, but in slow start half of it is not enough."""
     @property
-    def is_app_limited(self) -> bool: ...
+    def is_app_limited(self) -> bool:
+        """The application has not given enough to fill the window."""
     @property
     def is_reducing(self) -> bool:
         """The transport lowers the window at present and does not want it to grow."""
     @property
     def moves_una(self) -> bool:
-        """It acknowledges cumulatively what was not before."""
+        """It acknowledges cumulatively at least one segment that was not before, so `snd_una` is larger than it was."""
     @property
     def state(self) -> str:
         """``open``, ``disorder``, ``cwr``, ``recovery`` or ``loss``, as in Linux."""
     @property
-    def rate(self) -> Rate | None: ...
+    def rate(self) -> Rate | None:
+        """How fast segments were delivered lately; None if it delivers none."""
 
 @final
 class Rate:
     """A sample of the delivery rate (draft-ietf-ccwg-bbr)."""
 
     @property
-    def mbps(self) -> float: ...
+    def mbps(self) -> float:
+        """`delivered` over `interval_s`, as payload in Mbit/s."""
     @property
     def delivered(self) -> int:
         """Segments delivered in `interval_s`."""
     @property
-    def lost(self) -> int: ...
+    def lost(self) -> int:
+        """Segments deemed lost from when the newest acknowledged segment left until it was acknowledged."""
     @property
-    def interval_s(self) -> float: ...
+    def interval_s(self) -> float:
+        """The longer of the times in which they were sent and acknowledged."""
     @property
     def prior_delivered(self) -> int:
-        """The connection's total when the newest acknowledged segment left."""
+        """`Ack.total_delivered` when the newest acknowledged segment left."""
     @property
-    def is_app_limited(self) -> bool: ...
+    def is_app_limited(self) -> bool:
+        """The application was the limit when the newest acknowledged segment left, so the path may carry more."""
     @property
     def is_too_short(self) -> bool:
         """The interval is shorter than the least round-trip time, so the rate means nothing."""
@@ -296,12 +310,14 @@ class Congestion:
     """A reduction begins."""
 
     @property
-    def now_s(self) -> float: ...
+    def now_s(self) -> float:
+        """Since the run began."""
     @property
     def kind(self) -> str:
         """``loss``, ``ecn`` or ``timeout``."""
     @property
-    def in_flight(self) -> int: ...
+    def in_flight(self) -> int:
+        """Segments in flight."""
     @property
     def state(self) -> str:
         """The state before, as in `Ack`."""
@@ -311,42 +327,52 @@ class Lost:
     """A segment is deemed lost."""
 
     @property
-    def now_s(self) -> float: ...
+    def now_s(self) -> float:
+        """Since the run began."""
     @property
     def sent_delivered(self) -> int:
-        """The connection's total when it left."""
+        """Segments that the connection had delivered when it left."""
     @property
-    def sent_in_flight(self) -> int: ...
+    def sent_in_flight(self) -> int:
+        """Segments in flight when it left, with it."""
     @property
-    def total_lost(self) -> int: ...
+    def total_lost(self) -> int:
+        """Deemed lost since the connection began, with it."""
     @property
-    def total_delivered(self) -> int: ...
+    def total_delivered(self) -> int:
+        """Delivered since the connection began."""
     @property
-    def is_retransmission(self) -> bool: ...
+    def is_retransmission(self) -> bool:
+        """It was sent before, and is lost again."""
 
 @final
 class Packet:
     """A packet, as a queue knows it."""
 
     @property
-    def arrived_s(self) -> float: ...
+    def arrived_s(self) -> float:
+        """When it came to the queue, since the run began."""
     @property
     def bytes(self) -> int:
         """On the wire, as Linux counts: with Ethernet's header."""
     @property
-    def ip_bytes(self) -> int: ...
+    def ip_bytes(self) -> int:
+        """Of the IP packets alone."""
     @property
-    def segments(self) -> int: ...
+    def segments(self) -> int:
+        """How many it is when divided: a host's queue holds packets of several segments (GSO)."""
     @property
     def flow(self) -> tuple[int, int, int]:
         """Sending host, receiving host, and a number for ports and protocol."""
     @property
-    def dscp(self) -> int: ...
+    def dscp(self) -> int:
+        """The class that the sender asks for (RFC 2474), 0 to 63."""
     @property
     def ecn(self) -> str:
         """``not-ect``, ``ect0``, ``ect1`` or ``ce``."""
     @property
-    def is_pure_ack(self) -> bool: ...
+    def is_pure_ack(self) -> bool:
+        """It acknowledges and carries no data."""
     def _mark(self) -> bool: ...
 
 def check(is_queue: bool, text: str) -> str | None: ...

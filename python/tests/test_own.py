@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import multiprocessing
 import os
@@ -16,7 +17,7 @@ import pytest
 import sojourn as sj
 
 from . import own_parts as parts
-from .conftest import files
+from .conftest import ROOT, files
 
 PATH = {"rate": "10Mbps", "rtt": "20ms", "queue": "pfifo limit 50"}
 
@@ -227,3 +228,16 @@ def test_workers_import_the_class(tmp_path: Path) -> None:
     there = own.run(tmp_path / "there", progress=False, executor=lambda: ProcessPoolExecutor(2, mp_context=context))
     assert not here.missing
     assert files(here.folder) == files(there.folder)
+
+
+def test_the_types_say_what_each_attribute_is() -> None:
+    stub = ast.parse((Path(sj.__file__).parent / "_native.pyi").read_text(encoding="utf-8"))
+    given = {"Ack", "Rate", "Congestion", "Lost", "Packet"}
+    classes = [node for node in stub.body if isinstance(node, ast.ClassDef) and node.name in given]
+    silent = [
+        f"{one.name}.{node.name}" for one in classes for node in one.body
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and not ast.get_docstring(node)
+    ]  # fmt: skip
+    assert len(classes) == 5 and not silent
+    page = (ROOT / "docs/python.md").read_text(encoding="utf-8")
+    assert all(f"| `{name}` |" in page for name in dir(sj.Ack) if not name.startswith("_"))
