@@ -48,13 +48,13 @@ def mapping(name: str, values: object, example: str) -> Mapping[Any, Any]:
     return cast(Mapping[Any, Any], values)
 
 
-def check_folder(name: str, folder: object, kind: type[Error] = Error) -> None:
-    """An empty path would be the folder that the program is in, or none at all."""
+def check_path(name: str, folder: object, kind: type[Error] = Error) -> None:
+    """An empty one would be the folder that the program is in, or none at all."""
     if not isinstance(folder, str | PathLike):
         raise refused(name, folder, "a path")
     path = os.fspath(cast("str | PathLike[str]", folder))
     if not path:
-        raise kind(f"{name} is '' (allowed: the path of a folder)")
+        raise kind(f"{name} is '' (allowed: a path)")
     try:
         os.fsencode(path)
     except UnicodeEncodeError:

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 from . import _native as extension
-from ._given import refused
+from ._given import check_unicode, refused
 from ._native import Ack, Congestion, Error, Lost, Packet, Start
 from ._study import Study, simulate
 
@@ -306,6 +306,7 @@ def written(value: Value) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     text = str(value)
+    check_unicode("own: a parameter", text)
     if not text or any(sign.isspace() or sign == "=" for sign in text):
         raise Error(f"python: '{text}' cannot be written in a study (allowed: texts without blanks and '=')")
     return text

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from . import _storage
-from ._given import check_folder, mapping, refused, whole
+from ._given import check_path, mapping, refused, whole
 from ._native import Error
 from ._study import Study
 
@@ -138,7 +138,7 @@ def check_given(who: str, study: Study, out: str | PathLike[str], seed: int, run
     """Refuses what only later would make no sense, in runs that took a while."""
     if not isinstance(cast(object, study), Study):
         raise refused(f"{who}: study", study, "a Study")
-    check_folder(f"{who}: out", out)
+    check_path(f"{who}: out", out)
     # What numpy's older generator takes.
     if whole(f"{who}: seed", seed) not in range(1 << 32):
         raise Error(f"{who}: seed is {seed} (allowed: 0 to {(1 << 32) - 1})")
@@ -204,7 +204,7 @@ def check_point(who: str, point: Point, space: Mapping[str, Among]) -> None:
 
 
 def texts_of(point: Point) -> dict[str, str]:
-    return {name: value if isinstance(value, str) else f"{value:.6g}" for name, value in point.items()}
+    return {name: f"{value:.6g}" if isinstance(value, float) else str(value) for name, value in point.items()}
 
 
 def changes(change: Mapping[str, str], point: Point) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from . import _native as extension
 from . import _storage
-from ._given import check_folder, check_unicode, mapping, refused, unicode, whole
+from ._given import check_path, check_unicode, mapping, refused, unicode, whole
 from ._native import ResultsError, Table
 
 
@@ -37,6 +37,7 @@ class Figure:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes it as a file, whose name ends with ``.svg``."""
+        check_path("path", path, ResultsError)
         if Path(path).suffix.lower() not in ("", ".svg"):
             raise ResultsError(f"{fspath(path)}: a figure of the report is SVG (allowed: a name that ends with .svg; sojourn.plot draws PNG, too)")
         Path(path).write_text(self.svg, encoding="utf-8")
@@ -78,7 +79,7 @@ class Results:
             with _storage.named(Path(copy), self._url):
                 self._native = extension.Results.open(copy)
         else:
-            check_folder("folder", folder, ResultsError)
+            check_path("folder", folder, ResultsError)
             self._native = extension.Results.open(folder)
 
     @classmethod
@@ -203,6 +204,8 @@ class Results:
 
         Of a folder on object storage the path is that of the copy on this machine.
         """
+        if path is not None:
+            check_path("path", path, ResultsError)
         target = self.folder / "report.html" if path is None else Path(path)
         page = self._native.report()
         target.write_text(page, encoding="utf-8")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast, overload
 from . import _executors, _storage
 from . import _native as extension
 from ._executors import Executor
-from ._given import check_folder, check_text, check_unicode, refused, unicode, whole
+from ._given import check_path, check_text, check_unicode, refused, unicode, whole
 from ._progress import Progress, Tell, teller
 from ._results import Results, Run
 
@@ -107,7 +107,7 @@ class Study:
         **keys: Any,
     ) -> None:
         values = {"schema": 1, **(document or {}), **keys}
-        check_folder("folder", folder)
+        check_path("folder", folder)
         with unicode("", values, extension.StudyError):
             self._native = extension.Study.build(values, folder)
 
@@ -126,7 +126,7 @@ class Study:
             return cls._of(extension.Study.parse("study", source, "." if folder is None else folder))
         if folder is not None:
             raise TypeError("folder: relative paths in a file start from its own folder")
-        check_folder("source", source)
+        check_path("source", source)
         return cls._of(extension.Study.load(source))
 
     @classmethod
@@ -272,7 +272,7 @@ class Study:
         check_text("shard", shard, "2/8")
         tell = teller(progress)
         folder = self._native.default_folder(shard) if out is None else out
-        check_folder("out", folder, extension.RunError)
+        check_path("out", folder, extension.RunError)
         if _storage.is_remote(folder):
             url = os.fspath(folder)
             with _storage.kept_at(url) as here, _storage.named(here, url):

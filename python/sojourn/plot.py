@@ -308,6 +308,8 @@ def sensitivity(found: Sensitivity, *, ax: Axes | None = None) -> Axes:
 def axes(ax: Axes | None, least: tuple[float, float] = (0, 0)) -> Axes:
     """Those that were given, or those of a figure of at least this many inches."""
     size = (max(6.4, least[0]), max(4.0, least[1]))
+    if not isinstance(cast(object, ax), Axes | None):
+        raise refused("ax", ax, "axes of matplotlib")
     return ax if ax is not None else plt.subplots(figsize=size, layout="constrained")[1]
 
 
@@ -503,7 +505,8 @@ def readable(results: Results) -> Results:
 
 
 def known(what: str, name: str, names: list[str], before: str = "") -> None:
-    check_text(f"{before}{what}", name, names[0] if names else "")
+    if not isinstance(cast(object, name), str):
+        raise refused(f"{before}{what}", name, f"a text such as '{names[0]}'" if names else "a text")
     if name in names:
         return
     near = difflib.get_close_matches(name, names, 1)

@@ -355,6 +355,8 @@ def test_labels_are_words_with_units(results: sj.Results) -> None:
         (lambda r, _: plot.series(r, "cwnd_pkts", run=[0, 1]), TypeError, "run is a list"),  # type: ignore[arg-type]
         (lambda r, _: plot.shares(r, "path.queue", where=3), TypeError, "where is an int .allowed: a dict such as"),  # type: ignore[arg-type]
         (lambda r, _: plot.shares(r, 3), TypeError, "factor is an int .allowed: a text such as 'path.queue'"),  # type: ignore[arg-type]
+        (lambda r, _: plot.throughput_delay(r, delay=None), TypeError, "metric is None .allowed: a text such as"),  # type: ignore[arg-type]
+        (lambda r, _: plot.shares(r, "path.queue", ax=3), TypeError, "ax is an int .allowed: axes of matplotlib"),  # type: ignore[arg-type]
         (lambda r, _: plot.ellipses(r, sigmas=-1), sj.ResultsError, "sigmas is -1 .allowed: a number above 0"),
         (lambda r, _: plot.ellipses(r, sigmas=float("nan")), sj.ResultsError, "sigmas is nan"),
         (lambda _, run: plot.series(run, "cwnd_pkts", run=3), sj.ResultsError, "run is 3, but a Run is one run"),

@@ -97,7 +97,7 @@ def test_no_trials_are_refused(trials: int, tmp_path: Path) -> None:
         ({"objective": lambda _: 10**400}, sj.Error, "(allowed: finite numbers)"),
         ({"objective": 3}, TypeError, "search: objective is an int (allowed: a function of Results)"),
         ({"shard": "1/2"}, TypeError, "search: no argument is named 'shard', or it has no place here (allowed of Study.run's: jobs, progress, executor)"),
-        ({"out": ""}, sj.Error, "search: out is '' (allowed: the path of a folder)"),
+        ({"out": ""}, sj.Error, "search: out is '' (allowed: a path)"),
         ({"study": 3}, TypeError, "search: study is an int (allowed: a Study)"),
     ],
 )
@@ -119,3 +119,9 @@ def test_what_is_wrong_is_told(tmp_path: Path) -> None:
         sj.search(sj.Study(CALL), {"path.que": "{kilobytes}"}, SPACE, delay, tmp_path, trials=1, progress=False)
     with pytest.raises(sj.Error, match="the objective of .* is nan"):
         sj.search(sj.Study(CALL), CHANGE, SPACE, lambda _: float("nan"), tmp_path, trials=1, progress=False)
+
+
+def test_large_whole_numbers_are_written_out(tmp_path: Path) -> None:
+    change, space = {"path.queue": "bfifo limit {bytes}"}, {"bytes": (1_000_001, 1_000_002)}
+    found = sj.search(sj.Study(CALL), change, space, delay, tmp_path, trials=1, first=[{"bytes": 1_000_001}], progress=False)
+    assert "limit 1000001" in sj.Results(found.trials[0].folder).study and "bytes = 1000001:" in repr(found)

@@ -255,7 +255,7 @@ def test_seeds_and_jobs_that_are_none_are_told(study: sj.Study) -> None:
         (lambda s: s.change({"path.rate": "\ud800"}), sj.StudyError, "set.path.rate has half of a surrogate pair"),
         (lambda s: s.change(shorten="\ud800"), sj.Error, "shorten has half of a surrogate pair"),
         (lambda s: s.run("\ud800"), sj.RunError, "out has half of a surrogate pair"),
-        (lambda s: s.run(""), sj.RunError, "out is '' (allowed: the path of a folder)"),
+        (lambda s: s.run(""), sj.RunError, "out is '' (allowed: a path)"),
         (lambda s: s.run(3), TypeError, "out is an int (allowed: a path)"),
         (lambda s: sj.model("\ud800"), sj.Error, "model[0] has half of a surrogate pair"),
     ],
