@@ -54,7 +54,7 @@ def check_path(name: str, folder: object, kind: type[Error] = Error) -> None:
         raise refused(name, folder, "a path")
     path = os.fspath(cast("str | PathLike[str]", folder))
     if not path:
-        raise kind(f"{name} is '' (allowed: a path)")
+        raise made(kind, f"{name} is '' (allowed: a path)")
     try:
         os.fsencode(path)
     except UnicodeEncodeError:
@@ -71,7 +71,11 @@ def check_unicode(name: str, text: object, kind: type[Error] = Error) -> None:
 
 def not_unicode(name: str, text: str, kind: type[Error] = Error) -> Error:
     at = next(at for at, sign in enumerate(text) if "\ud800" <= sign <= "\udfff")
-    error = kind(f"{name} has half of a surrogate pair: {ascii(text[max(at - 20, 0) : at + 20])} (allowed: Unicode)")
+    return made(kind, f"{name} has half of a surrogate pair: {ascii(text[max(at - 20, 0) : at + 20])} (allowed: Unicode)")
+
+
+def made(kind: type[Error], text: str) -> Error:
+    error = kind(text)
     if isinstance(error, StudyError):
         error.mistakes = []
     return error

@@ -107,7 +107,8 @@ class Study:
         **keys: Any,
     ) -> None:
         values = {"schema": 1, **(document or {}), **keys}
-        check_path("folder", folder)
+        # An empty one is where the program is.
+        check_path("folder", folder or ".", extension.StudyError)
         with unicode("", values, extension.StudyError):
             self._native = extension.Study.build(values, folder)
 
@@ -126,7 +127,7 @@ class Study:
             return cls._of(extension.Study.parse("study", source, "." if folder is None else folder))
         if folder is not None:
             raise TypeError("folder: relative paths in a file start from its own folder")
-        check_path("source", source)
+        check_path("source", source, extension.StudyError)
         return cls._of(extension.Study.load(source))
 
     @classmethod

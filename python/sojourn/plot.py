@@ -119,6 +119,7 @@ def delays(
     A line for each flow or queue, or with `by` for each value of that factor. Of ``completion`` and ``fct`` they are
     Kaplan and Meier's estimate, and end at the share that had ended: the legend has how many did.
     """
+    check_text("metric", metric, "rtt")
     note, open_metric = "", f"{metric}_open"
     wanted = [metric, open_metric] if metric in UNENDED else [metric]
     if where and isinstance(results, Run):

@@ -353,6 +353,7 @@ def test_labels_are_words_with_units(results: sj.Results) -> None:
         (lambda r, _: plot.delays(r.plan), TypeError, "results is a dict"),
         (lambda r, _: plot.series(r, "cwnd_pkts", run=10**30), sj.ResultsError, "there is no run 1000000000000000000000000000000 "),
         (lambda r, _: plot.series(r, "cwnd_pkts", run=[0, 1]), TypeError, "run is a list"),  # type: ignore[arg-type]
+        (lambda r, _: plot.delays(r, ["rtt", "owd"]), TypeError, "metric is a list .allowed: a text such as 'rtt'"),  # type: ignore[arg-type]
         (lambda r, _: plot.shares(r, "path.queue", where=3), TypeError, "where is an int .allowed: a dict such as"),  # type: ignore[arg-type]
         (lambda r, _: plot.shares(r, 3), TypeError, "factor is an int .allowed: a text such as 'path.queue'"),  # type: ignore[arg-type]
         (lambda r, _: plot.throughput_delay(r, delay=None), TypeError, "metric is None .allowed: a text such as"),  # type: ignore[arg-type]

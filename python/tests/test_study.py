@@ -252,6 +252,8 @@ def test_seeds_and_jobs_that_are_none_are_told(study: sj.Study) -> None:
         (lambda s: sj.Study(s.to_dict(), title="a\ud800"), sj.StudyError, r"title has half of a surrogate pair: 'a\ud800' (allowed: Unicode)"),
         (lambda s: sj.Study(s.to_dict(), source={"\ud800": 1}), sj.StudyError, "source: a key has half of a surrogate pair"),
         (lambda s: sj.Study.from_toml("title = '\ud800'\n"), sj.StudyError, "the text has half of a surrogate pair"),
+        (lambda s: sj.Study.from_toml(""), sj.StudyError, "source is '' (allowed: a path)"),
+        (lambda s: sj.Study.from_toml(3), TypeError, "source is an int (allowed: the path of a file or of a folder, or a text with a line break)"),
         (lambda s: s.change({"path.rate": "\ud800"}), sj.StudyError, "set.path.rate has half of a surrogate pair"),
         (lambda s: s.change(shorten="\ud800"), sj.Error, "shorten has half of a surrogate pair"),
         (lambda s: s.run("\ud800"), sj.RunError, "out has half of a surrogate pair"),
