@@ -66,58 +66,96 @@ pub(crate) struct Start {
 /// An acknowledgement, after the transport's own bookkeeping of it. Counts are segments.
 #[pyclass(frozen, get_all, module = "sojourn")]
 pub(crate) struct Ack {
+    /// Since the run began.
     now_s: f64,
+    /// Newly delivered, cumulatively or selectively.
     delivered: u32,
+    /// Newly deemed lost.
     lost: u32,
+    /// Newly reported as marked; with classic ECN all of `delivered` while the receiver echoes a mark.
     marked: u32,
+    /// It carries ECN-Echo; with accurate ECN: `marked` is not 0.
     ece: bool,
+    /// The round-trip time of the newest segment that was not sent twice; None if it acknowledges none such.
     rtt_s: Option<f64>,
+    /// The smoothed round-trip time (RFC 6298); None before the first.
     srtt_s: Option<f64>,
+    /// The least round-trip time of the last 5 minutes; None before the first.
     min_rtt_s: Option<f64>,
+    /// In flight before it.
     prior_in_flight: u32,
+    /// In flight after it.
     in_flight: u32,
+    /// The number of the first segment that is not acknowledged cumulatively; a round trip ends when it passes what `snd_nxt` was.
     snd_una: u32,
+    /// The number of the segment that is to be sent next for the first time.
     snd_nxt: u32,
+    /// Delivered since the connection began.
     total_delivered: u64,
+    /// Deemed lost since the connection began.
     total_lost: u64,
+    /// The window was the limit in the round before; in slow start it is enough that half of it was used. A window that was not the limit says nothing of the path.
     is_cwnd_limited: bool,
+    /// All of the window was used at some time in the round before: as `is_cwnd_limited`, but in slow start half of it is not enough.
     was_cwnd_full: bool,
+    /// The application has not given enough to fill the window.
     is_app_limited: bool,
+    /// The transport lowers the window at present and does not want it to grow.
     is_reducing: bool,
+    /// It acknowledges cumulatively at least one segment that was not before, so `snd_una` is larger than it was.
     moves_una: bool,
+    /// `open`, `disorder`, `cwr`, `recovery` or `loss`, as in Linux.
     state: &'static str,
+    /// How fast segments were delivered lately; None if it delivers none.
     rate: Option<Py<Rate>>,
 }
 
 /// A delivery rate sample.
 #[pyclass(frozen, get_all, module = "sojourn")]
 pub(crate) struct Rate {
+    /// `delivered` over `interval_s`, as payload in Mbit/s.
     mbps: f64,
+    /// Segments delivered in `interval_s`.
     delivered: u32,
+    /// Segments deemed lost from when the newest acknowledged segment left until it was acknowledged.
     lost: u32,
+    /// The longer of the times in which they were sent and acknowledged.
     interval_s: f64,
+    /// `Ack.total_delivered` when the newest acknowledged segment left.
     prior_delivered: u64,
+    /// The application was the limit when the newest acknowledged segment left, so the path may carry more.
     is_app_limited: bool,
+    /// The interval is shorter than the least round-trip time, so the rate means nothing.
     is_too_short: bool,
 }
 
 /// A reduction begins.
 #[pyclass(frozen, get_all, module = "sojourn")]
 pub(crate) struct Congestion {
+    /// Since the run began.
     now_s: f64,
+    /// `loss`, `ecn` or `timeout`.
     kind: &'static str,
+    /// Segments in flight.
     in_flight: u32,
+    /// The state before, as in `Ack`.
     state: &'static str,
 }
 
 /// A segment is deemed lost.
 #[pyclass(frozen, get_all, module = "sojourn")]
 pub(crate) struct Lost {
+    /// Since the run began.
     now_s: f64,
+    /// Segments that the connection had delivered when it left.
     sent_delivered: u64,
+    /// Segments in flight when it left, with it.
     sent_in_flight: u32,
+    /// Deemed lost since the connection began, with it.
     total_lost: u64,
+    /// Delivered since the connection began.
     total_delivered: u64,
+    /// It was sent before, and is lost again.
     is_retransmission: bool,
 }
 

@@ -27,20 +27,28 @@ impl Discipline for Own {
 #[pyclass(frozen, module = "sojourn")]
 pub(crate) struct Packet {
     number: u64,
+    /// When it came to the queue, since the run began.
     #[pyo3(get)]
     arrived_s: f64,
+    /// On the wire, as Linux counts: with Ethernet's header.
     #[pyo3(get)]
     bytes: u32,
+    /// Of the IP packets alone.
     #[pyo3(get)]
     ip_bytes: u32,
+    /// How many it is when divided: a host's queue holds packets of several segments (GSO).
     #[pyo3(get)]
     segments: u32,
+    /// Sending host, receiving host, and a number for ports and protocol.
     #[pyo3(get)]
     flow: (u32, u32, u64),
+    /// The class that the sender asks for (RFC 2474), 0 to 63.
     #[pyo3(get)]
     dscp: u8,
+    /// It acknowledges and carries no data.
     #[pyo3(get)]
     is_pure_ack: bool,
+    /// `not-ect`, `ect0`, `ect1` or `ce`.
     ecn: Ecn,
     is_marked: AtomicBool,
 }
