@@ -12,7 +12,6 @@ const MISSED: &[(&str, &str, &str)] = &[
     ("chr-fix-500-q50", "ramp_s steady", START),
     ("chr-p003-bbr-40M", "media_kbps alone", SLOW),
     ("chr-step-1000-q300", "after_10s_kbps 40", RISE),
-    ("chr-step-1000-q300", "drained_s 60", DRAIN),
     ("chr-tcp3p-bbr-4M-1bdp", "loss alone1", GROUPS),
     ("chr-tcp3p-bbr-4M-4bdp", "media_kbps alone1", GROUPS),
     ("chr-tcp3p-bbr-4M-4bdp", "wait_p50_ms alone1", GROUPS),
@@ -61,10 +60,6 @@ const SLOW: &str = "One of the two measured calls had no probe result at all and
 const RISE: &str = "How soon the slow rise near the old capacity ends decides: 1036 and 1122 kbit/s in one \
     case and 2130 and 4916 in another were measured. Here the first acknowledged rate above \
     three deviations ends it.";
-
-const DRAIN: &str = "libwebrtc's congestion window, which is left out, acts on queues of more than 350 ms. The first decrease comes when it was measured (0.66 s after the \
-    step), and a queue of 514 ms is then below 100 ms after 7 s and not after 4. In the \
-    measured run the target fell to 495 kbit/s within 1.1 s of the step.";
 
 const FREEZES: &str = "Of frames whose repair was lost, too. A receiver that sends nothing knows no round trip, so its pictures \
     don't wait for repairs: beside BBR and with losses at random there are as many freezes as measured, beside CUBIC two to four \

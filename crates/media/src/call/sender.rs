@@ -57,6 +57,8 @@ pub(super) struct Sender<const PARITY: bool> {
     encoder: Rate,
     adjuster: Option<Adjuster>,
     skip_after: Option<Span>,
+    /// Pictures captured while some are left out.
+    thinned: u32,
     fec: Option<Box<Fec>>,
     outputs: Outputs,
     /// The next number of a packet of any kind, and of one of media.
@@ -152,6 +154,8 @@ impl Fec {
     }
 }
 
+/// No frame is left out for a smaller share of the rate.
+const LEAST_THINNING: f64 = 0.01;
 /// The largest payload of a packet of padding, in bytes.
 const PADDING: u32 = 224;
 /// Sender and receiver reports are sent this often, on average.
@@ -221,6 +225,7 @@ impl<const PARITY: bool> Sender<PARITY> {
             encoder: Rate::ZERO,
             adjuster: spec.adjuster.then(|| Adjuster::new(spec.fps, start)),
             skip_after: spec.skip_after,
+            thinned: 0,
             fec: spec.fec.map(|scheme| Box::new(Fec::new(call, scheme))),
             outputs: Outputs { phase: "", ..outputs },
             number: 0,
@@ -244,14 +249,29 @@ impl<const PARITY: bool> Sender<PARITY> {
         Self { control: Box::new(control), ..self }
     }
 
-    /// The rate that the encoder may use: the target less headers, repairs and parity. An adjuster takes from it, too.
-    fn encoder_rate(&mut self, now: Time) -> Rate {
+    /// The rate that the encoder may use: the target less headers, repairs and parity, and less a frame in every
+    /// `thinning`. An adjuster takes from it, too.
+    fn encoder_rate(&mut self, now: Time, thinning: Option<u32>) -> Rate {
         let carried = self.carried();
-        let rate = carried.max(self.min).min(self.max);
+        let mut rate = carried.max(self.min).min(self.max);
+        if let Some(every) = thinning {
+            rate = Rate::from_bps(rate.as_bps() - rate.as_bps() / u64::from(every));
+        }
         let Some(adjuster) = &mut self.adjuster else { return rate };
         let room = carried.as_bps().saturating_sub(rate.as_bps());
         let lowered = adjuster.lower(now, rate.as_bps() as f64, room as f64);
         Rate::from_bps(lowered as u64).max(self.min)
+    }
+
+    /// Of how many frames one is left out for what the controller holds back: of two at least. None where none is.
+    fn thinning(&self) -> Option<u32> {
+        let share = self.control.held_back();
+        if share <= LEAST_THINNING {
+            return None;
+        }
+        let rate = self.carried().max(self.min).min(self.max).as_bps() as f64;
+        let less = (share * rate).min(rate - self.min.as_bps() as f64);
+        (less >= 1.0).then(|| ((rate / less) as u32).max(2))
     }
 
     /// The payload that the controller's target has room for.
@@ -271,7 +291,8 @@ impl<const PARITY: bool> Sender<PARITY> {
     fn capture(&mut self, now: Time) {
         while self.source.next_capture() <= now {
             self.sent.turn(now);
-            let mut rate = self.encoder_rate(now);
+            let thinning = self.thinning();
+            let mut rate = self.encoder_rate(now, thinning);
             if self.new_encoder > 0.0 {
                 let (bits, before) = (rate.as_bps() as f64, self.encoder.as_bps() as f64);
                 if libm::fabs(bits - before) > self.new_encoder * before {
@@ -280,9 +301,12 @@ impl<const PARITY: bool> Sender<PARITY> {
                 }
                 rate = self.encoder;
             }
-            let wanted = Wanted { rate, key: self.key_wanted };
+            // The counter goes on where it stood when frames were last left out.
+            let is_left_out = thinning.is_some_and(|every| self.thinned.is_multiple_of(every));
+            self.thinned += u32::from(thinning.is_some());
+            let wanted = Wanted { rate, key: self.key_wanted && !is_left_out };
             if let Some(frame) = self.source.capture(&wanted)
-                && (frame.is_key || !self.skips(now))
+                && (frame.is_key || !(is_left_out || self.skips(now)))
             {
                 self.key_wanted &= !frame.is_key;
                 self.encoding.push_back(frame);

@@ -313,6 +313,11 @@ pub trait Controller: Send {
 
     fn outputs(&self) -> Outputs;
 
+    /// The share of the target that the encoder leaves out, and frames with it, because too much is on its way.
+    fn held_back(&self) -> f64 {
+        0.0
+    }
+
     /// Its estimates by name, for the series of a call and for replays: `delay_based`, `loss_based`.
     fn estimates(&self) -> Estimates {
         Estimates::default()

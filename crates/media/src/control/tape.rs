@@ -156,6 +156,10 @@ impl Controller for Taped {
         self.inner.outputs()
     }
 
+    fn held_back(&self) -> f64 {
+        self.inner.held_back()
+    }
+
     fn estimates(&self) -> Estimates {
         self.inner.estimates()
     }

@@ -8,6 +8,7 @@
 mod aimd;
 mod alr;
 mod groups;
+mod in_flight;
 mod link_capacity;
 mod loss_based;
 mod probe_result;
@@ -26,6 +27,7 @@ use sojourn_core::{Rate, Span, SpecError, Time};
 
 use self::aimd::Aimd;
 use self::alr::Alr;
+use self::in_flight::InFlight;
 use self::loss_based::{LossBased, State};
 use self::probe_result::ProbeResults;
 use self::probing::{Limit, Probing};
@@ -66,6 +68,8 @@ sojourn_core::params! {
         pub(crate) probe_duration: Span = "15ms", time(Span::from_millis(1), LONG), "How long a probe takes at its rate";
         pub(crate) probe_cap: Rate = "5mbit", rate(Rate::ZERO, FASTEST), "No probe is faster; 0 for none at all";
         pub(crate) probe_least_acknowledged: f64 = "0.85", number(0.0, 1.0), "A probe lowers the rate no further than to this part of what arrives";
+        pub(crate) congestion_window: Span = "350ms", time(Span::ZERO, LONG), "The encoder leaves frames out while more is in flight than the target carries in a round trip and this time; 0 for never (Firefox)";
+        pub(crate) congestion_window_least: Rate = "30kbit", rate(Rate::ZERO, FASTEST), "The encoder keeps this much of any target";
         pub(crate) alr_share: f64 = "0.65", number(0.0, 1.0), "An application that sends less than this part of the target is the limit";
         pub(crate) alr_begins: f64 = "0.8", number(0.0, 1.0), "It is the limit from the moment when this part of half a second's budget is unused";
         pub(crate) alr_ends: f64 = "0.5", number(-1.0, 1.0), "And until less than this part is unused";
@@ -155,6 +159,7 @@ struct Gcc {
     probes: ProbeResults,
     probing: Probing,
     alr: Alr,
+    in_flight: InFlight,
     has_feedback: bool,
     usage_before: Usage,
     /// When the packets of a report arrived, and their places in it; kept for the next one.
@@ -184,6 +189,7 @@ impl Gcc {
             probes: ProbeResults::default(),
             probing: Probing::new(config, setup.max_rate.as_bps() as f64),
             alr: Alr::new(config),
+            in_flight: InFlight::new(config),
             has_feedback: false,
             usage_before: Usage::Normal,
             arrived: Vec::new(),
@@ -244,8 +250,10 @@ impl Gcc {
 }
 
 impl Controller for Gcc {
-    fn on_sent(&mut self, sent: &Sent, _outstanding: &Outstanding) {
+    fn on_sent(&mut self, sent: &Sent, outstanding: &Outstanding) {
         self.alr.on_sent(sent.at, sent.size);
+        let in_flight = outstanding.in_flight + u64::from(sent.size);
+        self.in_flight.on_sent(sent.at, in_flight, self.target);
     }
 
     fn on_feedback(&mut self, feedback: &Feedback<'_>) {
@@ -253,6 +261,10 @@ impl Controller for Gcc {
         self.has_feedback = true;
         self.probing.set_alr(now, self.alr.since());
         let in_alr = self.alr.since().is_some();
+        let before = self.target;
+        let oldest = feedback.reports.iter().find(|report| report.arrived.is_some());
+        let oldest = oldest.map(|report| report.packet.at);
+        self.in_flight.on_report(now, oldest, feedback.in_flight, before);
         let places = feedback.reports.iter().zip(0..);
         self.arrived.clear();
         self.arrived.extend(places.filter_map(|(report, place)| Some((report.arrived?, place))));
@@ -293,6 +305,7 @@ impl Controller for Gcc {
             // Without losses yet, delay and probes alone count.
             self.aim(now, self.delay_limit.max(self.target));
         }
+        self.in_flight.after_report(before, self.target, self.min);
         if recovered && self.config.probe_cap > Rate::ZERO {
             self.probing.on_recovered(now);
         }
@@ -307,6 +320,9 @@ impl Controller for Gcc {
             self.by_losses = rate.clamp(self.min, self.max);
             self.aim(report.now, self.by_losses);
         }
+        // The encoder is told of each new round trip.
+        self.in_flight.process(report.now, self.target);
+        self.in_flight.tell(self.target, self.min);
     }
 
     fn on_remb(&mut self, now: Time, rate: Rate) {
@@ -323,10 +339,12 @@ impl Controller for Gcc {
     fn outputs(&self) -> Outputs {
         let factor = if self.has_feedback { self.config.pacing } else { self.config.pacing_first };
         let is_padded = self.loss.state() == State::Rising;
+        let padding = self.target * (1.0 - self.in_flight.held_back());
         Outputs {
             target: Rate::from_bps(self.target as u64),
             pacing: Some(Rate::from_bps((factor * self.target) as u64)),
-            padding: if is_padded { Rate::from_bps(self.target as u64) } else { Rate::ZERO },
+            padding: if is_padded { Rate::from_bps(padding as u64) } else { Rate::ZERO },
+            // The congestion window holds back frames, not packets.
             window: None,
             phase: match (self.trendline.usage(), self.loss.state()) {
                 (_, State::Falling) => "loss",
@@ -336,6 +354,10 @@ impl Controller for Gcc {
                 (Usage::Normal, State::DelayBased) => "normal",
             },
         }
+    }
+
+    fn held_back(&self) -> f64 {
+        self.in_flight.held_back()
     }
 
     fn estimates(&self) -> Estimates {
