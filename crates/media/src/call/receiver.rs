@@ -11,13 +11,15 @@ use sojourn_core::{
 use sojourn_host::{Around, Endpoint, Endpoints, FlowSetup};
 
 use super::sender::next_report;
-use super::{CallConfig, Playout};
+use super::{CallConfig, CallSpec, Playout};
 use crate::control::{Arrival, Estimator, FeedbackKind};
 use crate::fec::{Arrived, FecScheme, Protected, Recovery};
-use crate::receive::{Assembler, Jitter, Missing, NetEq, Statistics, TICK, Timing, Whole};
+use crate::receive::{
+    Assembler, Jitter, Missing, NetEq, RoundTrip, Statistics, TICK, Timing, Whole,
+};
 use crate::rtcp::{
-    self, Block, CcfbArrivals, Message, Nack, ReceiverReport, Remb, SRTCP, TwccArrivals, source_of,
-    unwrap, write_key_request,
+    self, Block, CcfbArrivals, Extended, Message, Nack, ReceiverReport, ReferenceTime, Remb, SRTCP,
+    TwccArrivals, ntp_middle, source_of, unwrap, write_key_request,
 };
 use crate::rtp::{IP_UDP, RTP, RTX, SRTP, VIDEO_CLOCK, abs_send_time, video_ticks};
 
@@ -28,7 +30,7 @@ pub(super) struct Receiver<const PARITY: bool> {
     around: u32,
     nack: bool,
     nack_again: bool,
-    known_rtt: Span,
+    round_trip: KnownRtt,
     nack_wait: Span,
     fec: Option<Box<Fec>>,
     playout: Playout,
@@ -96,6 +98,38 @@ impl Fec {
     }
 }
 
+/// The round trip that pictures wait for while losses are repaired.
+enum KnownRtt {
+    Told(Span),
+    Measured(RoundTrip),
+}
+
+impl KnownRtt {
+    fn new(spec: &CallSpec) -> Self {
+        match (spec.known_rtt, spec.playout) {
+            (Some(rtt), _) => Self::Told(rtt),
+            // aiortc's pictures never wait for it.
+            (None, Playout::NextFrame) => Self::Told(Span::ZERO),
+            (None, Playout::Adaptive) => Self::Measured(RoundTrip::default()),
+        }
+    }
+
+    /// Returns the longest of the last moments, after which the receiver asks again.
+    fn on_rtt(&mut self, now: Time, rtt: Span) -> Span {
+        match self {
+            Self::Told(rtt) => *rtt,
+            Self::Measured(round_trip) => round_trip.on_rtt(now, rtt),
+        }
+    }
+
+    fn longest(&self) -> Span {
+        match self {
+            Self::Told(rtt) => *rtt,
+            Self::Measured(round_trip) => round_trip.longest(),
+        }
+    }
+}
+
 /// What it reports on packets, beside the losses of a stream.
 enum Feedback {
     Twcc(TwccArrivals),
@@ -139,7 +173,7 @@ impl<const PARITY: bool> Receiver<PARITY> {
             around,
             nack: spec.nack,
             nack_again: spec.nack_again,
-            known_rtt: spec.known_rtt,
+            round_trip: KnownRtt::new(spec),
             nack_wait: if spec.nack_again { spec.nack_wait } else { Span::ZERO },
             fec: spec.fec.map(|scheme| Box::new(Fec::new(scheme))),
             playout: spec.playout,
@@ -428,7 +462,7 @@ impl<const PARITY: bool> Receiver<PARITY> {
             } else {
                 self.jitter.on_frame(captured, completed, bytes);
                 self.timing.on_arrival(captured, completed);
-                self.timing.set_jitter(self.jitter.estimate(now, self.known_rtt));
+                self.timing.set_jitter(self.jitter.estimate(now, self.round_trip.longest()));
             }
             let ready = now.max(self.decoder_free);
             let (decode, shown) = self.timing.schedule(ready, captured);
@@ -532,8 +566,15 @@ impl<const PARITY: bool> Endpoint for Receiver<PARITY> {
                     return self.on_parity(now, &parity, packet, around);
                 }
                 for message in rtcp::messages(around.contents.bytes(*content)) {
-                    if let Message::SenderReport(report) = message {
-                        self.statistics.on_sender_report(now, report.sent);
+                    match message {
+                        Message::SenderReport(report) => {
+                            self.statistics.on_sender_report(now, report.sent);
+                        }
+                        Message::Extended(Extended::SinceReference(answer)) => {
+                            let recent = self.round_trip.on_rtt(now, answer.rtt(now));
+                            self.missing.set_rtt(recent);
+                        }
+                        _ => {}
                     }
                 }
             }
@@ -576,7 +617,11 @@ impl<const PARITY: bool> Endpoint for Receiver<PARITY> {
             let audio = self.audio.as_mut().and_then(|audio| audio.statistics.block(now));
             let blocks: Vec<Block> = self.statistics.block(now).into_iter().chain(audio).collect();
             if !blocks.is_empty() {
-                self.outbox.push_back(ReceiverReport { blocks }.write());
+                let mut bytes = ReceiverReport { blocks }.write();
+                if matches!(self.round_trip, KnownRtt::Measured(_)) {
+                    bytes.extend(ReferenceTime { time: ntp_middle(now) }.write());
+                }
+                self.outbox.push_back(bytes);
             }
             self.report_at = now + next_report(&mut self.random);
         }

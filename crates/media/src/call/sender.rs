@@ -19,8 +19,8 @@ use crate::control::{
 use crate::fec::{FecScheme, Generator, Header, Parity, Protected, Protection, ProtectionConfig};
 use crate::receive::jitter_of;
 use crate::rtcp::{
-    self, Block, Ccfb, LARGEST_OFFSET, Message, SRTCP, SenderReport, Twcc, arrived_at, ntp_middle,
-    source_of, unwrap,
+    self, Block, Ccfb, Extended, LARGEST_OFFSET, LastReference, Message, SRTCP, SenderReport,
+    SinceReference, Twcc, arrived_at, ntp_middle, source_of, unwrap,
 };
 use crate::rtp::{IP_UDP, RTP, RTX, SRTP, abs_send_time};
 use crate::send::{Adjuster, Item, Pacer, PacerConfig, Packetiser, Release, overhead_of};
@@ -75,6 +75,7 @@ pub(super) struct Sender<const PARITY: bool> {
     random: Stream,
     reports: Vec<Report>,
     expected_before: u32,
+    last_reference: LastReference,
 }
 
 /// The voice beside the video.
@@ -240,6 +241,7 @@ impl<const PARITY: bool> Sender<PARITY> {
             random,
             reports: Vec::new(),
             expected_before: 0,
+            last_reference: LastReference::default(),
         }
     }
 
@@ -424,7 +426,10 @@ impl<const PARITY: bool> Sender<PARITY> {
                     self.on_block(now, block);
                 }
             }
-            Message::SenderReport(_) => {}
+            Message::Extended(Extended::ReferenceTime(reference)) => {
+                self.last_reference.note(now, reference);
+            }
+            Message::SenderReport(_) | Message::Extended(Extended::SinceReference(_)) => {}
         }
     }
 
@@ -623,7 +628,8 @@ impl<const PARITY: bool> Sender<PARITY> {
     fn report(&mut self, now: Time, around: &mut Around<'_>) -> Packet {
         let report =
             SenderReport { sent: ntp_middle(now), packets: self.packets, octets: self.octets };
-        let bytes = report.write(now);
+        let mut bytes = report.write(now);
+        bytes.extend(self.last_reference.answer(now).iter().flat_map(SinceReference::write));
         let ip_len = IP_UDP + bytes.len() as u32 + SRTCP;
         let number = self.number;
         self.number += 1;

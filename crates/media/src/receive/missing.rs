@@ -33,6 +33,11 @@ impl Missing {
         Self { rtt, wait, next: 0, asked: BTreeMap::new() }
     }
 
+    /// Asks again after `rtt` from now on.
+    pub(crate) fn set_rtt(&mut self, rtt: Span) {
+        self.rtt = rtt;
+    }
+
     /// Takes a packet that arrived; returns the numbers of the gap before it, to be asked for now.
     #[inline(always)]
     pub(crate) fn on_packet(&mut self, now: Time, sequence: u32) -> Vec<u32> {

@@ -5,6 +5,7 @@ mod assembler;
 mod jitter;
 mod missing;
 mod neteq;
+mod round_trip;
 mod statistics;
 mod timing;
 
@@ -12,5 +13,6 @@ pub(crate) use assembler::{Assembler, Whole};
 pub(crate) use jitter::Jitter;
 pub(crate) use missing::Missing;
 pub(crate) use neteq::{NetEq, TICK};
+pub(crate) use round_trip::RoundTrip;
 pub(crate) use statistics::{Statistics, jitter_of};
 pub(crate) use timing::Timing;

@@ -5,6 +5,7 @@
 //! section 6.1, or one alone by RFC 5506); [`messages`] takes it apart.
 
 mod ccfb;
+mod extended;
 mod nack;
 mod remb;
 mod reports;
@@ -12,12 +13,16 @@ mod twcc;
 
 pub(crate) use ccfb::LARGEST_OFFSET;
 pub use ccfb::{Ccfb, CcfbArrival, CcfbArrivals, CcfbStream, arrived_at, source_of};
+pub(crate) use extended::LastReference;
+pub use extended::{Extended, ReferenceTime, SinceReference};
 pub use nack::{Nack, write_key_request};
 pub use remb::Remb;
 pub use reports::{Block, ReceiverReport, SenderReport, ntp_middle};
 pub use twcc::{Twcc, TwccArrivals};
 
 use alloc::vec::Vec;
+
+use sojourn_core::{Span, Time};
 
 /// What SRTCP adds: the index with its flag, and a tag of ten bytes (RFC 3711 section 3.4).
 pub const SRTCP: u32 = 14;
@@ -27,6 +32,7 @@ pub const SRTCP: u32 = 14;
 pub enum Message {
     SenderReport(SenderReport),
     ReceiverReport(ReceiverReport),
+    Extended(Extended),
     Twcc(Twcc),
     Ccfb(Ccfb),
     Remb(Remb),
@@ -55,11 +61,13 @@ const SENDER_REPORT: u8 = 200;
 const RECEIVER_REPORT: u8 = 201;
 const TRANSPORT_FEEDBACK: u8 = 205;
 const PAYLOAD_FEEDBACK: u8 = 206;
+const EXTENDED_REPORT: u8 = 207;
 
 fn message(count: u8, kind: u8, body: &[u8]) -> Option<Message> {
     match (kind, count) {
         (SENDER_REPORT, _) => SenderReport::read(body).map(Message::SenderReport),
         (RECEIVER_REPORT, _) => ReceiverReport::read(body, count).map(Message::ReceiverReport),
+        (EXTENDED_REPORT, _) => Extended::read(body).map(Message::Extended),
         (TRANSPORT_FEEDBACK, nack::FORMAT) => Some(Message::Nack(Nack::read(body))),
         (TRANSPORT_FEEDBACK, twcc::FORMAT) => Twcc::read(body).map(Message::Twcc),
         (TRANSPORT_FEEDBACK, ccfb::FORMAT) => Ccfb::read(body).map(Message::Ccfb),
@@ -103,6 +111,14 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+/// The round trip at `now`, if the other end says that it got what was sent at `sent` so long before its answer.
+fn rtt_of(now: Time, sent: u32, held: u32) -> Span {
+    let units = ntp_middle(now).wrapping_sub(sent).wrapping_sub(held);
+    // Rounding may make it negative.
+    let units = (units as i32).max(0) as u64;
+    Span::from_nanos((units * 1_000_000_000) >> 16)
 }
 
 /// The number with these lowest 16 bits that is nearest to `near`.

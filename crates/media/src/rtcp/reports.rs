@@ -4,7 +4,9 @@ use alloc::vec::Vec;
 
 use sojourn_core::{Span, Time};
 
-use super::{RECEIVER, RECEIVER_REPORT, SENDER, SENDER_REPORT, begin, finish, put_u32, u32_at};
+use super::{
+    RECEIVER, RECEIVER_REPORT, SENDER, SENDER_REPORT, begin, finish, put_u32, rtt_of, u32_at,
+};
 use crate::rtp::video_ticks;
 
 /// A sender report without report blocks.
@@ -61,11 +63,7 @@ impl Block {
         if self.last_report == 0 {
             return None;
         }
-        let units =
-            ntp_middle(now).wrapping_sub(self.last_report).wrapping_sub(self.since_last_report);
-        // Rounding may make it negative.
-        let units = (units as i32).max(0) as u64;
-        Some(Span::from_nanos((units * 1_000_000_000) >> 16))
+        Some(rtt_of(now, self.last_report, self.since_last_report))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use sojourn_fidelity::webrtc::{model_of, print_table, situations};
 
-const SEEDS: u64 = 3;
+const SEEDS: u64 = 10;
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
