@@ -3,6 +3,7 @@
 //! One kind, one folder or file: its `Config`, made by `params!`, implements [`SourceModel`];
 //! `registry.rs` has a line for it.
 
+mod camera;
 mod frame_trace;
 mod game;
 mod game_input;

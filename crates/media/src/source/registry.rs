@@ -11,13 +11,14 @@ use sojourn_core::param::Style;
 use sojourn_core::{Kind, Kinds, SpecError};
 
 use super::{Setup, Source, SourceModel, Voice};
-use super::{frame_trace, game, game_input, hybrid, screen, statistical, voice};
+use super::{camera, frame_trace, game, game_input, hybrid, screen, statistical, voice};
 use crate::any::AnyParams;
 
 /// Every built-in kind, in the order of the documentation.
 pub fn models() -> &'static [Kind<Config>] {
     const ALL: &[Kind<Config>] = &[
         kind::<statistical::Config>(),
+        kind::<camera::Config>(),
         kind::<frame_trace::Config>(),
         kind::<hybrid::Config>(),
         kind::<screen::Config>(),

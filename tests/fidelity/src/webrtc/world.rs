@@ -17,11 +17,10 @@ use super::Ends;
 use super::situation::{Call, Kind, Situation, Tcp};
 use super::watch::{Passed, Watch};
 
-/// The camera keeps its pace, libvpx takes every target with the next frame, and none makes a key frame. Where the encoder was the
-/// limit on the quiet machine, what it made in a second varied by 0.7 to 1.9 % around the mean: an encoder
-/// that corrects a fifth of its error with each frame varies by 1.6 %, frames of the same noise that are
-/// independent of each other by 3.9 %.
-const SOURCE: &str = "statistical tau_v=0ms scale_t=0 correct=0.2 change=1000 height=360";
+/// The camera keeps its pace, and libvpx takes every target with the next frame. Where the encoder was the limit on the quiet machine,
+/// what it made in a second varied by 0.7 to 1.9 % around the mean; this one's varies by 1.6 %, and frames of the same noise that are
+/// independent of each other would by 3.9 %.
+const SOURCE: &str = "camera";
 
 /// aiortc's encoder (x264) makes key frames of 3.2 to 3.8 mean frames: what they waited in the measured queue at 4 Mbit/s, 22 to 40 kB.
 const X264: &str = "statistical tau_v=0ms scale_t=0 correct=0.2 change=1000 key=3.5 height=180";
