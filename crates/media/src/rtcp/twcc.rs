@@ -43,7 +43,22 @@ impl Twcc {
     pub fn write(&self) -> Vec<u8> {
         let first = self.arrivals.iter().flatten().next().copied().unwrap_or(Time::ZERO);
         let reference = first.as_nanos() / REFERENCE;
-        let mut ticks = (reference * REFERENCE / TICK) as i64;
+        let mut message = begin(FORMAT, TRANSPORT_FEEDBACK);
+        put_u32(&mut message, RECEIVER);
+        put_u32(&mut message, SENDER);
+        message.extend(self.base.to_be_bytes());
+        message.extend((self.arrivals.len() as u16).to_be_bytes());
+        put_u32(&mut message, (reference as u32) << 8 | u32::from(self.count));
+        let ticks = reference * REFERENCE / TICK;
+        let is_run = (1..=MOST_IN_RUN).contains(&self.arrivals.len());
+        if !(is_run && write_run(&self.arrivals, ticks, &mut message)) {
+            self.write_any(ticks as i64, &mut message);
+        }
+        finish(message)
+    }
+
+    /// Writes chunks and differences of any packets.
+    fn write_any(&self, mut ticks: i64, message: &mut Vec<u8>) {
         let mut symbols = Vec::with_capacity(self.arrivals.len());
         let mut deltas = Vec::with_capacity(self.arrivals.len());
         for arrival in &self.arrivals {
@@ -64,12 +79,6 @@ impl Twcc {
                 ticks += delta;
             }
         }
-        let mut message = begin(FORMAT, TRANSPORT_FEEDBACK);
-        put_u32(&mut message, RECEIVER);
-        put_u32(&mut message, SENDER);
-        message.extend(self.base.to_be_bytes());
-        message.extend((symbols.len() as u16).to_be_bytes());
-        put_u32(&mut message, (reference as u32) << 8 | u32::from(self.count));
         let mut left = &symbols[..];
         while !left.is_empty() {
             let (chunk, taken) = chunk(left);
@@ -77,13 +86,16 @@ impl Twcc {
             left = &left[taken..];
         }
         message.extend(deltas);
-        finish(message)
     }
 
     pub(super) fn read(body: &[u8]) -> Option<Self> {
         let base = u16_at(body, 8)?;
         let packets = usize::from(u16_at(body, 10)?);
         let word = u32_at(body, 12)?;
+        let ticks = u64::from(word >> 8) * (REFERENCE / TICK);
+        if let Some(arrivals) = read_run(body, packets, ticks) {
+            return Some(Self { base, count: word as u8, arrivals });
+        }
         let mut at = 16;
         let mut symbols = Vec::with_capacity(packets);
         while symbols.len() < packets {
@@ -109,7 +121,7 @@ impl Twcc {
                 }
             }
         }
-        let mut ticks = i64::from(word >> 8) * (REFERENCE / TICK) as i64;
+        let mut ticks = ticks as i64;
         let mut arrivals = Vec::with_capacity(packets);
         for symbol in symbols {
             let delta = match symbol {
@@ -131,6 +143,39 @@ impl Twcc {
         }
         Some(Self { base, count: word as u8, arrivals })
     }
+}
+
+/// Writes packets that all came, none of them long after the one before it: one chunk and a byte for each. False if they are others.
+fn write_run(arrivals: &[Option<Time>], mut ticks: u64, message: &mut Vec<u8>) -> bool {
+    let begins = message.len();
+    message.extend(((Symbol::Small as u16) << 13 | arrivals.len() as u16).to_be_bytes());
+    message.resize(begins + 2 + arrivals.len(), 0);
+    for (byte, arrival) in message[begins + 2..].iter_mut().zip(arrivals) {
+        let at = arrival.map_or(u64::MAX, |arrival| arrival.as_nanos() / TICK);
+        let delta = at.wrapping_sub(ticks);
+        if delta > u64::from(u8::MAX) {
+            message.truncate(begins);
+            return false;
+        }
+        *byte = delta as u8;
+        ticks = at;
+    }
+    true
+}
+
+/// Reads what [`write_run`] writes; `None` if the packets are others.
+fn read_run(body: &[u8], packets: usize, mut ticks: u64) -> Option<Vec<Option<Time>>> {
+    let chunk = u16_at(body, 16)?;
+    let is_run = (1..=MOST_IN_RUN).contains(&packets);
+    if !is_run || chunk != (Symbol::Small as u16) << 13 | packets as u16 {
+        return None;
+    }
+    let deltas = body.get(18..18 + packets)?;
+    let arrivals = deltas.iter().map(|delta| {
+        ticks += u64::from(*delta);
+        Some(Time::from_nanos(ticks * TICK))
+    });
+    Some(arrivals.collect())
 }
 
 /// The next chunk, and how many symbols it stands for.
@@ -214,8 +259,10 @@ impl TwccArrivals {
     pub fn report(&mut self) -> Option<Twcc> {
         let fresh = &self.arrivals[(self.next - self.first) as usize..];
         let first = fresh.iter().flatten().next().copied()?;
-        let near =
-            |at: &Option<Time>| at.is_none_or(|at| at.since(first).max(first.since(at)) < FARTHEST);
+        // Of one that came earlier than the first the difference wraps.
+        let farthest = FARTHEST.as_nanos() - 1;
+        let off = |at: Time| at.as_nanos().wrapping_sub(first.as_nanos()).wrapping_add(farthest);
+        let near = |at: &Option<Time>| at.is_none_or(|at| off(at) <= 2 * farthest);
         let count = fresh.iter().take(MOST_PACKETS).take_while(|at| near(at)).count();
         let (base, arrivals) = (self.next, fresh[..count].to_vec());
         self.next += count as u32;

@@ -9,13 +9,16 @@ pub(super) struct Alr {
     share: f64,
     begins: f64,
     ends: f64,
-    /// In bit/s.
+    /// Bytes that the application may leave out in a nanosecond.
     rate: f64,
-    /// Bytes that half a second carries at `rate`.
+    /// Bytes that half a second carries at that rate, and the parts of them with which the region begins and ends.
     most: f64,
+    begins_at: f64,
+    ends_at: f64,
     /// Bytes that could have been sent but were not; at most `most`.
     spare: f64,
-    updated: Option<Time>,
+    /// `NEVER` before the first packet.
+    updated: Time,
     since: Option<Time>,
 }
 
@@ -29,8 +32,10 @@ impl Alr {
             ends: config.alr_ends,
             rate: 0.0,
             most: 0.0,
+            begins_at: 0.0,
+            ends_at: 0.0,
             spare: 0.0,
-            updated: None,
+            updated: Time::NEVER,
             since: None,
         }
     }
@@ -40,21 +45,26 @@ impl Alr {
     }
 
     pub(super) fn set_estimate(&mut self, rate: f64) {
-        self.rate = self.share * rate;
-        self.most = self.rate / 8.0 * WINDOW.as_secs_f64();
+        self.rate = self.share * rate / 8e9;
+        self.most = self.rate * WINDOW.as_nanos() as f64;
+        self.begins_at = self.begins * self.most;
+        self.ends_at = self.ends * self.most;
         self.spare = self.spare.clamp(-self.most, self.most);
     }
 
     pub(super) fn on_sent(&mut self, now: Time, bytes: u32) {
         let most = self.most;
-        let passed = now.since(self.updated.replace(now).unwrap_or(now));
-        self.spare = (self.spare - f64::from(bytes)).max(-most);
-        self.spare = (self.spare + self.rate / 8.0 * passed.as_secs_f64()).min(most);
-        let part = if most > 0.0 { self.spare / most } else { 0.0 };
-        if part > self.begins && self.since.is_none() {
-            self.since = Some(now);
-        } else if part < self.ends {
+        // 63 bits hold three centuries, and convert faster than 64.
+        let passed = now.since(self.updated).as_nanos() as i64 as f64;
+        self.updated = now;
+        let held = |spare: f64, bound: f64, is_beyond: bool| if is_beyond { bound } else { spare };
+        let spare = self.spare - f64::from(bytes);
+        let spare = held(spare, -most, spare < -most) + self.rate * passed;
+        self.spare = held(spare, most, spare > most);
+        if self.spare < self.ends_at {
             self.since = None;
+        } else if self.spare > self.begins_at && self.since.is_none() {
+            self.since = Some(now);
         }
     }
 }

@@ -22,7 +22,9 @@ pub(super) struct InFlight {
     /// In bytes; none before a round trip is known.
     window: Option<f64>,
     /// Bytes on their way.
-    bytes: f64,
+    bytes: u64,
+    /// While no more are, nothing that libwebrtc looks at changes anything until the target does.
+    unnoticed: u64,
     share: f64,
     /// The share that the encoder leaves out of the target.
     held_back: f64,
@@ -44,7 +46,8 @@ impl InFlight {
             rtts: VecDeque::new(),
             reports: 0,
             window: None,
-            bytes: 0.0,
+            bytes: 0,
+            unnoticed: u64::MAX,
             share: 1.0,
             held_back: 0.0,
             processed: Time::ZERO,
@@ -66,16 +69,28 @@ impl InFlight {
     /// A packet leaves, and `bytes` are in flight with it.
     #[inline]
     pub(super) fn on_sent(&mut self, now: Time, bytes: u64, target: f64) {
-        let Some(window) = self.window else { return };
-        // As long as less is in flight than any window since the last look, nothing changes.
-        let bytes = bytes as f64;
-        if self.share == 1.0 && bytes <= window.min(self.goal(target)) {
+        if bytes <= self.unnoticed {
             self.bytes = bytes;
-            return;
+        } else {
+            self.notice(now, bytes, target);
         }
+    }
+
+    #[inline(never)]
+    fn notice(&mut self, now: Time, bytes: u64, target: f64) {
         self.process(now, target);
         self.bytes = bytes;
         self.push();
+        self.set_unnoticed(target);
+    }
+
+    fn set_unnoticed(&mut self, target: f64) {
+        self.unnoticed = match self.window {
+            None => u64::MAX,
+            // Looks bring the window nearer to its goal, never beyond.
+            Some(window) if self.share == 1.0 => window.min(self.goal(target)) as u64,
+            Some(_) => 0,
+        };
     }
 
     /// A report came: its oldest packet left at `oldest`, and `bytes` are in flight.
@@ -84,7 +99,7 @@ impl InFlight {
             return;
         }
         self.process(now, target);
-        self.bytes = bytes as f64;
+        self.bytes = bytes;
         if let Some(oldest) = oldest {
             let rtt = now.since(oldest);
             self.reports += 1;
@@ -105,17 +120,30 @@ impl InFlight {
             self.tell(target, min);
         }
         self.resize(target);
+        self.set_unnoticed(target);
+    }
+
+    /// A new round trip is known, or a limit of the receiver: the encoder is told what it leaves out.
+    pub(super) fn on_news(&mut self, now: Time, target: f64, min: f64) {
+        if self.window.is_some() {
+            self.process(now, target);
+            self.tell(target, min);
+            self.set_unnoticed(target);
+        }
     }
 
     /// The encoder is told what it leaves out.
-    pub(super) fn tell(&mut self, target: f64, min: f64) {
+    fn tell(&mut self, target: f64, min: f64) {
         self.held_back = 1.0 - self.left(target, min);
     }
 
     /// Looks that libwebrtc has had until `now`.
-    pub(super) fn process(&mut self, now: Time, target: f64) {
+    fn process(&mut self, now: Time, target: f64) {
         let looks = now.since(self.processed).as_nanos() / PROCESS.as_nanos();
         self.processed += PROCESS * looks;
+        if self.window.is_none() {
+            return;
+        }
         // After some of them neither moves.
         for _ in 0..looks.min(1000) {
             self.resize(target);
@@ -140,7 +168,11 @@ impl InFlight {
 
     fn push(&mut self) {
         let Some(window) = self.window else { return };
-        let fill = self.bytes / window;
+        let bytes = self.bytes as f64;
+        if self.share == 1.0 && bytes <= window {
+            return;
+        }
+        let fill = bytes / window;
         self.share = if fill > 1.5 {
             0.9 * self.share
         } else if fill > 1.0 {

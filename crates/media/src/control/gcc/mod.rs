@@ -321,13 +321,13 @@ impl Controller for Gcc {
             self.aim(report.now, self.by_losses);
         }
         // The encoder is told of each new round trip.
-        self.in_flight.process(report.now, self.target);
-        self.in_flight.tell(self.target, self.min);
+        self.in_flight.on_news(report.now, self.target, self.min);
     }
 
     fn on_remb(&mut self, now: Time, rate: Rate) {
         self.receiver_limit = rate.as_bps() as f64;
         self.aim(now, self.target);
+        self.in_flight.on_news(now, self.target, self.min);
     }
 
     fn poll_probe(&mut self) -> Option<Probe> {
