@@ -323,6 +323,14 @@ def make(part: Any, settings: list[tuple[str, str]], start: Any) -> Any:
     return made
 
 
+def interrupt(threads: list[int]) -> None:
+    """Raises `KeyboardInterrupt` in threads that run code of a class."""
+    import ctypes
+
+    for thread in threads:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
+
+
 def described(error: BaseException, raised: TracebackType | None) -> str:
     """What was raised, and where."""
     frames = traceback.extract_tb(raised)

@@ -213,7 +213,7 @@ class Gathered:
 
     def of_attributes(self, label: str, value: Any, is_live: bool) -> None:
         """Of an instance of the user's."""
-        names = set(getattr(value, "__dict__", ()))
+        names: set[str] = set(getattr(value, "__dict__", ()))
         for one in type(value).__mro__:
             slots: str | Iterable[str] = vars(one).get("__slots__", ())
             names.update((slots,) if isinstance(slots, str) else slots)

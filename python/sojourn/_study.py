@@ -246,7 +246,7 @@ class Study:
         Warns (`RuntimeWarning`) if runs ended without a result, with how many and why the first did; `Results.failed` has all.
 
         Other Python threads go on meanwhile. Ctrl-C raises `KeyboardInterrupt` as soon as the runs under way
-        have ended; they are kept.
+        have ended; they are kept. Pressed once more, it ends these, too.
 
         Raises `StudyError`, `RunError`, `ResultsError`, or `ExecutorError` if the executor breaks.
         """

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
-use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping};
@@ -17,13 +16,10 @@ use sojourn_study::runner::{self, Options, Progress, Shard, Stop};
 use sojourn_study::{Overrides, Study as Checked};
 
 use crate::errors::{Error, RunError, guarded, of_run, of_study};
-use crate::own;
+use crate::own::{self, PATIENCE, in_callers, interrupt};
 use crate::recorder::{Recorder, counts};
 use crate::results::{Results, Run};
 use crate::value::{self, MADE, Refused};
-
-/// How long a run may go on before Python is asked whether somebody pressed Ctrl-C.
-const PATIENCE: Duration = Duration::from_millis(50);
 
 /// A study, read and checked.
 #[pyclass(frozen, module = "sojourn._native")]
@@ -288,7 +284,7 @@ impl Study {
     /// Computes a run for a recorder elsewhere. `id` is what the recorder calls it, so a worker with
     /// other models refuses it.
     fn compute(&self, py: Python<'_>, run: u32, id: &str) -> PyResult<Vec<u8>> {
-        py.detach(|| {
+        in_callers(py, || {
             guarded(|| {
                 let plan = self.plan();
                 match plan.runs.get(run as usize) {
@@ -315,21 +311,9 @@ impl Study {
                 self.study.scenarios.len()
             )));
         };
-        let study = Arc::clone(&self.study);
-        let (sender, mut receiver) = mpsc::channel();
-        thread::spawn(move || {
-            // Nobody listens if Ctrl-C was pressed meanwhile.
-            let _ = sender.send(runner::simulate(&study, scenario, seed));
-        });
-        let result = loop {
-            match py.detach(|| wait(&mut receiver)) {
-                Ok(result) => break result.map_err(RunError::new_err)?,
-                Err(RecvTimeoutError::Timeout) => py.check_signals()?,
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(RunError::new_err("the thread of the run ended without a result"));
-                }
-            }
-        };
+        let result = in_callers(py, || {
+            guarded(|| runner::simulate(&self.study, scenario, seed).map_err(RunError::new_err))
+        })?;
         let names = self.study.factors.iter().map(|factor| factor.name.clone());
         let factors = names.zip(one.factors.iter().cloned()).collect();
         let metrics = sojourn_study::metrics::columns().into_iter().map(|column| column.name);
@@ -360,7 +344,8 @@ fn wait<T>(receiver: &mut mpsc::Receiver<T>) -> Result<T, RecvTimeoutError> {
 }
 
 /// Runs the study in threads of its own, while this one, without holding Python, waits for progress and
-/// for Ctrl-C. On Ctrl-C, or an exception of `tell`, runs under way end and are kept; no others begin.
+/// for Ctrl-C. On Ctrl-C, or an exception of `tell`, runs under way end and are kept; no others begin. If Ctrl-C is pressed once more,
+/// those under way end before their time.
 fn run_beside(
     py: Python<'_>,
     study: &Checked,
@@ -385,12 +370,21 @@ fn run_beside(
         });
         loop {
             let waited = py.detach(|| wait(&mut receiver));
-            if raised.is_none() {
-                let told = py.check_signals().and_then(|()| take().map_or(Ok(()), tell));
-                if let Err(error) = told {
+            let told = py.check_signals().and_then(|()| match raised {
+                None => take().map_or(Ok(()), tell),
+                Some(_) => Ok(()),
+            });
+            match told {
+                Err(error) if raised.is_none() => {
                     stop.ask();
                     raised = Some(error);
                 }
+                Err(_) => {
+                    stop.ask_at_once();
+                    // What it cannot reach ends by itself.
+                    let _ = interrupt(py);
+                }
+                Ok(()) => {}
             }
             if waited == Err(RecvTimeoutError::Disconnected) {
                 break;

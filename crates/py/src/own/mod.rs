@@ -6,19 +6,23 @@
 mod class;
 mod controller;
 mod queue;
+mod threads;
 
 pub(crate) use controller::{Ack, Congestion, Lost, Rate, Start};
 pub(crate) use queue::Packet;
+pub(crate) use threads::{PATIENCE, in_callers, interrupt};
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use pyo3::prelude::*;
 use sojourn_core::SpecError;
 use sojourn_study::Registry;
+use sojourn_study::engine::{Ended, look};
 use sojourn_study::runner::Fault;
 
 use crate::errors::{Error, guarded};
 use class::Class;
+use threads::Busy;
 
 /// The built-in kinds, and those that are written in Python.
 pub(crate) fn registry() -> Registry {
@@ -36,7 +40,7 @@ pub(crate) fn registry() -> Registry {
 pub(crate) fn check(py: Python<'_>, is_queue: bool, text: &str) -> PyResult<Option<String>> {
     let refused = |error: SpecError| Error::new_err(error.to_string());
     let registry = registry();
-    py.detach(|| {
+    in_callers(py, || {
         guarded(|| {
             let tried = if is_queue {
                 let config = sojourn_qdisc::Config::parse_of(registry.queues(), text);
@@ -48,6 +52,8 @@ pub(crate) fn check(py: Python<'_>, is_queue: bool, text: &str) -> PyResult<Opti
             };
             Ok(match tried {
                 Ok(answer) => answer.err(),
+                // Ctrl-C comes through as such.
+                Err(panic) if panic.is::<Ended>() => None,
                 Err(panic) => match panic.downcast::<Fault>() {
                     Ok(fault) => Some(fault.0),
                     Err(panic) => resume_unwind(panic),
@@ -59,6 +65,14 @@ pub(crate) fn check(py: Python<'_>, is_queue: bool, text: &str) -> PyResult<Opti
 
 /// What Python answers; an exception ends the run.
 fn asked<T>(class: &Class, ask: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
-    let answer = Python::attach(|py| ask(py).map_err(|error| class.fault(py, &error)));
+    let answer = Python::attach(|py| {
+        let _busy = Busy::new(py);
+        look();
+        ask(py).map_err(|error| {
+            let fault = class.fault(py, &error);
+            threads::keep(py, error);
+            fault
+        })
+    });
     answer.unwrap_or_else(|fault| resume_unwind(Box::new(fault)))
 }

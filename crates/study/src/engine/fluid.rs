@@ -1,11 +1,11 @@
 //! The engine that integrates rates and queues in place of packets.
 
 use sojourn_core::param::{Maybe, Switch, time};
-use sojourn_core::{Span, SpecError, StreamAddress, Time};
+use sojourn_core::{Event, Observer, Span, SpecError, StreamAddress, Time, Who};
 use sojourn_metrics::{Collector, Histogram, Rest};
 use sojourn_scenario::Checked;
 
-use super::{Engine, Measured};
+use super::{Engine, Measured, look};
 use crate::shape::shape;
 
 sojourn_core::params! {
@@ -56,7 +56,8 @@ impl Engine for Fluid {
             false => None,
         };
         let mut collector = Collector::new(shape(scenario)).expecting_all_drops();
-        let ran = sojourn_fluid::run(scenario, address, &self.options(), &mut collector)?;
+        let mut observer = Looks(&mut collector);
+        let ran = sojourn_fluid::run(scenario, address, &self.options(), &mut observer)?;
         let mut metrics = collector.finish(Time::ZERO + scenario.duration);
         for queue in &ran.queues {
             let link = &mut metrics.links[queue.port];
@@ -93,6 +94,18 @@ impl Engine for Fluid {
         let mut places = has_queue.iter();
         metrics.series.links.retain(|_| places.next() == Some(&true));
         Ok(Measured { metrics, end_states: Vec::new(), is_stopped: false, troubles: Vec::new() })
+    }
+}
+
+/// A collector that looks at each row whether the run is to go on.
+struct Looks<'a>(&'a mut Collector);
+
+impl Observer for Looks<'_> {
+    fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
+        self.0.record(now, who, event);
+        if let Event::FlowSample(_) | Event::QueueSample(_) = event {
+            look();
+        }
     }
 }
 

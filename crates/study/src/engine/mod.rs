@@ -6,6 +6,7 @@
 
 mod end_state;
 mod fluid;
+mod look;
 mod sim;
 mod trouble;
 
@@ -22,6 +23,7 @@ use sojourn_sim::Violation;
 
 pub use end_state::end_states;
 pub use fluid::Fluid;
+pub use look::{Ended, look, watched};
 pub use sim::Sim;
 pub(crate) use trouble::begin;
 pub use trouble::{note, present_run};

@@ -4,7 +4,7 @@ use sojourn_core::{Event, Observer, StreamAddress, Time, Who};
 use sojourn_metrics::{Collector, Series};
 use sojourn_scenario::{Checked, Scenario};
 
-use super::{Engine, Measured, end_states, told};
+use super::{Engine, Measured, end_states, look, told};
 use crate::shape::shape;
 
 sojourn_core::params! {
@@ -73,11 +73,13 @@ impl Observer for HandsOn<'_> {
     #[inline(always)]
     fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
         self.collector.record(now, who, event);
-        if let Event::FlowSample(_) | Event::QueueSample(_) = event
-            && let Some(pieces) = &mut self.pieces
-            && let Some(rows) = self.collector.take_rows()
-        {
-            pieces(rows);
+        if let Event::FlowSample(_) | Event::QueueSample(_) = event {
+            look();
+            if let Some(pieces) = &mut self.pieces
+                && let Some(rows) = self.collector.take_rows()
+            {
+                pieces(rows);
+            }
         }
     }
 }

@@ -65,9 +65,11 @@ pub(super) struct Computed {
 fn whole(computed: Computed) -> Result<RunResult, String> {
     match computed.stopped_at {
         None => Ok(computed.result),
-        Some(_) => Err("stopped before its end".to_owned()),
+        Some(_) => Err(ENDED.to_owned()),
     }
 }
+
+const ENDED: &str = "stopped before its end";
 
 fn attempt(study: &Study, named: Named, keep: Option<&dyn Fn(&Piece)>) -> Result<Computed, String> {
     let scenario = study.scenarios.get(named.scenario as usize);
@@ -75,6 +77,7 @@ fn attempt(study: &Study, named: Named, keep: Option<&dyn Fn(&Piece)>) -> Result
     catch_unwind(AssertUnwindSafe(|| execute(&scenario, study.address(named.seed), named, keep)))
         .unwrap_or_else(|panic| match panic.downcast::<Fault>() {
             Ok(fault) => Err(fault.0),
+            Err(panic) if panic.is::<engine::Ended>() => Err(ENDED.to_owned()),
             Err(panic) => Err(format!("the model panicked: {}", panic_text(&*panic))),
         })
 }

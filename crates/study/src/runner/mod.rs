@@ -42,18 +42,25 @@ use sojourn_file::StudyError;
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     own: Arc<AtomicBool>,
+    at_once: Arc<AtomicBool>,
     other: Option<&'static AtomicBool>,
 }
 
 impl Stop {
     /// Asked when `flag` is set, too, which also an engine may look at to end the run that is under way.
     pub fn watching(flag: &'static AtomicBool) -> Self {
-        Self { own: Arc::default(), other: Some(flag) }
+        Self { other: Some(flag), ..Self::default() }
     }
 
     /// No more runs are begun; those under way end and are kept.
     pub fn ask(&self) {
         self.own.store(true, Ordering::Relaxed);
+    }
+
+    /// Those under way end, too, at the next row of their time series, and count as not done.
+    pub fn ask_at_once(&self) {
+        self.ask();
+        self.at_once.store(true, Ordering::Relaxed);
     }
 
     fn is_asked(&self) -> bool {
@@ -351,7 +358,12 @@ fn work(
                 shared.broken = Some(error);
             }
         };
-        let computed = compute_in_pieces(study, &plan, *run, &keep).and_then(|computed| {
+        let at_once = Arc::clone(&options.stop.at_once);
+        let computed = engine::watched(
+            move || at_once.load(Ordering::Relaxed),
+            || compute_in_pieces(study, &plan, *run, &keep),
+        );
+        let computed = computed.and_then(|computed| {
             let Computed { result, stopped_at } = computed;
             let record = Record::written(|bytes| result.write(bytes));
             Ok((record.map_err(|error| error.to_string())?, TableRows::from(result), stopped_at))

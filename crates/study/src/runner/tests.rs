@@ -1,5 +1,6 @@
 use std::cell::Cell;
 use std::fs;
+use std::rc::Rc;
 use std::sync::Mutex;
 
 use super::*;
@@ -319,6 +320,24 @@ fn a_study_that_is_asked_to_stop_keeps_what_is_finished() {
     assert_eq!(Folder::open(&out).unwrap().missing.len(), 4);
     assert_eq!(run_into(out.clone(), 2, "1/1").progress.resumed, 2);
     assert_eq!(tables(&out), tables(&scratch.path("whole")));
+}
+
+#[test]
+fn a_run_ends_before_its_time_if_who_has_it_computed_wants_so() {
+    for engine in ["sim", "fluid"] {
+        let text = STUDY_TEXT.replace("duration =", &format!("engine = \"{engine}\"\nduration ="));
+        let overrides = Overrides::default();
+        let study = Study::parse("two.toml", &text, Path::new(""), &overrides).unwrap();
+        let rows = Rc::new(Cell::new(0));
+        let asked = Rc::clone(&rows);
+        let is_over = move || {
+            asked.set(asked.get() + 1);
+            asked.get() > 5
+        };
+        let ran = engine::watched(is_over, || simulate(&study, 0, 1));
+        assert_eq!((ran.unwrap_err(), rows.get()), ("stopped before its end".to_owned(), 6));
+        assert!(simulate(&study, 0, 1).is_ok());
+    }
 }
 
 #[test]
