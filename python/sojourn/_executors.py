@@ -97,6 +97,8 @@ def compute(
 
 def executor_of(given: Any) -> Any:
     """Dask's client is not the executor that it has."""
+    if isinstance(given, type):
+        return cast(Any, given)
     found: Any = given.get_executor() if callable(getattr(given, "get_executor", None)) else given
     return found
 
@@ -114,7 +116,8 @@ class Coordinator:
     ) -> None:
         executor = executor_of(executor)
         self.make: Callable[[], Executor] | None = None
-        if not hasattr(executor, "submit"):
+        # A class makes executors, as a function does, and has a `submit` that is nobody's.
+        if isinstance(executor, type) or not hasattr(executor, "submit"):
             if not callable(executor):
                 raise refused("executor", executor, "what has concurrent.futures.Executor's submit, or a function that makes one")
             self.make = executor

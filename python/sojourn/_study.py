@@ -241,7 +241,7 @@ class Study:
         thread.
 
         `executor` computes the runs: anything with the ``submit`` of `concurrent.futures.Executor`, or a function
-        that makes one and is called again if a worker's death breaks it. Dask's client stands for the executor that it has.
+        or class that makes one and is called again if a worker's death breaks it. Dask's client stands for the executor that it has.
 
         Warns (`RuntimeWarning`) if runs ended without a result, with how many and why the first did; `Results.failed` has all.
 

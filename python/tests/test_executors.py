@@ -53,6 +53,15 @@ def test_an_executor_writes_the_folder_that_one_machine_writes(
     assert told[0] == sj.Progress(300, 0, 0, 0) and told[-1] == sj.Progress(300, 300, 0, 0)
 
 
+class TwoThreads(ThreadPoolExecutor):
+    def __init__(self) -> None:
+        super().__init__(2)
+
+
+def test_a_class_makes_executors_as_a_function_does(many: sj.Study, alone: dict[str, bytes], tmp_path: Path) -> None:
+    assert files(many.run(tmp_path / "out", executor=TwoThreads, progress=False).folder) == alone
+
+
 def test_fifty_workers_that_are_killed_lose_nothing(
     many: sj.Study, alone: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
