@@ -141,6 +141,31 @@ class Nameless(Steady):
         self.phase = ""
 
 
+class Wordy(Steady):
+    def begin(self) -> None:
+        self.cwnd = "ten"  # type: ignore[assignment]
+
+
+class Windowless(Steady):
+    def on_ack(self, ack: sj.Ack) -> None:
+        self.cwnd = None  # type: ignore[assignment]
+
+
+class Giant(Steady):
+    def on_ack(self, ack: sj.Ack) -> None:
+        self.ssthresh = 10**400
+
+
+class Slow(Steady):
+    def on_ack(self, ack: sj.Ack) -> None:
+        self.pacing_rate_mbps = 1e-300
+
+
+class Counting(Steady):
+    def begin(self) -> None:
+        self.phase = 3  # type: ignore[assignment]
+
+
 CALLS = [0]
 
 

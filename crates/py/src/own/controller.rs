@@ -326,42 +326,61 @@ fn state_name(state: cca::RecoveryState) -> &'static str {
 /// What the object answers at present: its attributes.
 fn answers(py: Python<'_>, object: &Py<PyAny>) -> PyResult<Outputs> {
     let object = object.bind(py);
-    let number = |name: &str| -> PyResult<Option<f64>> { object.getattr(name)?.extract() };
-    let window = |name: &str, least: f64, value: f64| {
-        // A part of a segment cannot be sent.
-        let whole = value.floor();
-        if (least..=f64::from(1u32 << 31)).contains(&whole) {
-            return Ok(whole as u32);
-        }
-        Err(PyValueError::new_err(format!(
-            "{name} is {value} (allowed: {least} to 2**31 segments)"
-        )))
-    };
-    let cwnd = number("cwnd")?.unwrap_or(f64::NAN);
-    let ssthresh = number("ssthresh")?;
-    let pacing_rate = number("pacing_rate_mbps")?.map(|mbps| match mbps > 1e-6 && mbps < 1e9 {
-        true => Ok(sojourn_core::Rate::from_bps((mbps * 1e6) as u64)),
-        false => Err(PyValueError::new_err(format!(
-            "pacing_rate_mbps is {mbps} (allowed: more than 0.000001, less than 10**9, or None)"
-        ))),
-    });
-    let phase: String = object.getattr("phase")?.extract()?;
-    let lasting = lasting(&phase).ok_or_else(|| {
-        PyValueError::new_err(format!(
-            "phase is '{phase}' (allowed: a name, and fewer than {MOST_PHASES} of them)"
-        ))
-    });
     Ok(Outputs {
-        cwnd: window("cwnd", 1.0, cwnd)?,
-        ssthresh: ssthresh.map(|value| window("ssthresh", 0.0, value)).transpose()?,
-        pacing_rate: pacing_rate.transpose()?,
+        cwnd: attribute(object, "cwnd", "1 to 2**31 segments", |value| segments(value, 1.0))?,
+        ssthresh: attribute(object, "ssthresh", "0 to 2**31 segments, or None", |value| {
+            if value.is_none() { Some(None) } else { segments(value, 0.0).map(Some) }
+        })?,
+        pacing_rate: attribute(
+            object,
+            "pacing_rate_mbps",
+            "more than 0.000001, less than 10**9, or None",
+            |value| if value.is_none() { Some(None) } else { rate_of(value).map(Some) },
+        )?,
         send_quantum: Quantum::Auto { least: 2 },
-        phase: lasting?,
+        phase: attribute(object, "phase", PHASES, |value| lasting(value.extract().ok()?))?,
     })
+}
+
+/// An attribute as `read` takes it, which has no answer for what is not allowed.
+fn attribute<'py, T>(
+    object: &Bound<'py, PyAny>,
+    name: &str,
+    allowed: &str,
+    read: impl FnOnce(&Bound<'py, PyAny>) -> Option<T>,
+) -> PyResult<T> {
+    let value = object.getattr(name)?;
+    read(&value).ok_or_else(|| {
+        let shown = shown(&value);
+        PyValueError::new_err(format!("{name} is {shown} (allowed: {allowed})"))
+    })
+}
+
+/// A value as Python writes it.
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    const MOST: usize = 60;
+    let text = value.repr().map_or_else(|_| "something".to_owned(), |text| text.to_string());
+    match text.chars().count() > MOST {
+        true => text.chars().take(MOST).chain(['…']).collect(),
+        false => text,
+    }
+}
+
+/// A part of a segment cannot be sent.
+fn segments(value: &Bound<'_, PyAny>, least: f64) -> Option<u32> {
+    let whole = value.extract::<f64>().ok()?.floor();
+    (least..=f64::from(1u32 << 31)).contains(&whole).then_some(whole as u32)
+}
+
+fn rate_of(value: &Bound<'_, PyAny>) -> Option<sojourn_core::Rate> {
+    let mbps = value.extract::<f64>().ok()?;
+    (mbps > 1e-6 && mbps < 1e9).then(|| sojourn_core::Rate::from_bps((mbps * 1e6) as u64))
 }
 
 /// Names of phases are few, and plots have a colour for each.
 const MOST_PHASES: usize = 100;
+
+const PHASES: &str = "a name, and fewer than 100 of them";
 
 /// A name of a phase that lasts as long as the process, as those of built-in controls do.
 fn lasting(phase: &str) -> Option<&'static str> {
