@@ -6,6 +6,7 @@ import html
 import json
 import os
 import shutil
+import warnings
 import weakref
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -65,6 +66,8 @@ class Results:
     Their rows are read when they are asked for.
 
     `folder` may be on object storage, as fsspec writes such paths: ``s3://bucket/folder``.
+
+    Warns (`UserWarning`) of a folder without checksums, in which damage is not noticed.
     """
 
     _url: str | None = None
@@ -81,6 +84,9 @@ class Results:
         else:
             check_path("folder", folder, ResultsError)
             self._native = extension.Results.open(folder)
+        if not self._native.has_checksums:
+            problem = "an older version wrote this folder, without checksums: damage to its files would not be noticed"
+            warnings.warn(f"{self._url or self.folder}: {problem}", UserWarning, stacklevel=2)
 
     @classmethod
     def _of(cls, native: extension.Results) -> Results:

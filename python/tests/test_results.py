@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,15 @@ def test_a_notebook_shows_all_figures(results: sj.Results, tmp_path: Path) -> No
 def test_the_report_is_written(results: sj.Results, tmp_path: Path) -> None:
     page = results.report(tmp_path / "page.html")
     assert "Two flows" in page.read_text()
+
+
+def test_a_folder_without_checksums_is_warned_of(results: sj.Results, tmp_path: Path) -> None:
+    copy = tmp_path / "old"
+    shutil.copytree(results.folder, copy)
+    (copy / "SHA256SUMS").unlink()
+    with pytest.warns(UserWarning, match="old: an older version wrote this folder, without checksums") as warned:
+        sj.Results(copy)
+    assert [Path(one.filename) for one in warned] == [Path(__file__)]
 
 
 def test_a_folder_is_opened_again(results: sj.Results) -> None:

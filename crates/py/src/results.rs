@@ -258,6 +258,11 @@ impl Results {
         self.read.folder.clone()
     }
 
+    #[getter]
+    fn has_checksums(&self) -> bool {
+        self.read.has_checksums()
+    }
+
     /// The study as run.
     #[getter]
     fn study(&self) -> &str {
