@@ -44,11 +44,13 @@ pub struct Kinds<C> {
     /// The sort's name as errors print it: `congestion control`.
     what: &'static str,
     kinds: Vec<Kind<C>>,
+    /// Names that only another program knows, with who that is.
+    elsewhere: Vec<(&'static str, &'static str)>,
 }
 
 impl<C> Kinds<C> {
     pub fn new(what: &'static str, kinds: impl IntoIterator<Item = Kind<C>>) -> Self {
-        Self { what, kinds: kinds.into_iter().collect() }
+        Self { what, kinds: kinds.into_iter().collect(), elsewhere: Vec::new() }
     }
 
     /// Adds a kind.
@@ -67,6 +69,11 @@ impl<C> Kinds<C> {
         }
         self.kinds.push(kind);
         Ok(())
+    }
+
+    /// Says who knows a name that is not known here: `sojourn run has it`.
+    pub fn add_elsewhere(&mut self, name: &'static str, who: &'static str) {
+        self.elsewhere.push((name, who));
     }
 
     pub fn named(&self, name: &str) -> Option<&Kind<C>> {
@@ -89,6 +96,9 @@ impl<C> Kinds<C> {
             .ok_or_else(|| SpecError::new(format!("no {} is named", self.what)).allow(names()))?;
         match self.named(name) {
             Some(kind) => kind.read(&mut words),
+            None if let Some((_, who)) = self.elsewhere.iter().find(|known| known.0 == name) => {
+                Err(SpecError::new(format!("{} '{name}': {who}", self.what)).allow(names()))
+            }
             None => Err(SpecError::new(format!("unknown {} '{name}'", self.what))
                 .near(name, names())
                 .allow(names())),
@@ -106,7 +116,7 @@ impl<C> Copy for Kind<C> {}
 
 impl<C> Clone for Kinds<C> {
     fn clone(&self) -> Self {
-        Self { what: self.what, kinds: self.kinds.clone() }
+        Self { what: self.what, kinds: self.kinds.clone(), elsewhere: self.elsewhere.clone() }
     }
 }
 
@@ -130,6 +140,14 @@ mod tests {
         struct Config: "example", "a kind for tests" {
             rounds: u32 = "3", "rounds to wait";
         }
+    }
+
+    #[test]
+    fn a_name_that_another_program_knows_says_whose_it_is() {
+        let mut kinds = Kinds::new("example", [EXAMPLE]);
+        kinds.add_elsewhere("real", "the laboratory has it");
+        let error = kinds.parse("real rounds=4").unwrap_err().to_string();
+        assert_eq!(error, "example 'real': the laboratory has it (allowed: example)");
     }
 
     const EXAMPLE: Kind<u32> =

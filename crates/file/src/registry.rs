@@ -89,6 +89,11 @@ impl Registry {
         self.engines.add(engine)
     }
 
+    /// Says of an engine that is not added here who has it.
+    pub fn add_engine_elsewhere(&mut self, name: &'static str, who: &'static str) {
+        self.engines.add_elsewhere(name, who);
+    }
+
     /// Lets flows have `app = "NAME"`, with the parameters of `A` after the name.
     ///
     /// # Errors

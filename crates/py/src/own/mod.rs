@@ -31,6 +31,10 @@ pub(crate) fn registry() -> Registry {
         .add_controller::<controller::Own>()
         .and_then(|()| registry.add_queue::<queue::Own>());
     added.expect("no built-in kind is named python");
+    for engine in ["live", "kernel"] {
+        let who = "the command `sojourn run` has it, the Python package does not";
+        registry.add_engine_elsewhere(engine, who);
+    }
     registry
 }
 
