@@ -68,10 +68,16 @@ def digest(part: type) -> str:
             f"python: {part.__module__}:{part.__qualname__} depends on what cannot be read ({listed}): if that changes, "
             "results of before are taken for those of now"
         )
-        if problem not in TOLD:
-            warnings.warn(problem, UserWarning, stacklevel=level_of_user())
-            TOLD.add(problem)
+        tell(problem)
+    for path in gathered.changed:
+        tell(f"python: {path} was changed after it was imported: the old code runs until Python begins anew, or until importlib.reload")
     return gathered.hash.hexdigest()[:16]
+
+
+def tell(problem: str) -> None:
+    if problem not in TOLD:
+        warnings.warn(problem, UserWarning, stacklevel=level_of_user())
+        TOLD.add(problem)
 
 
 def level_of_user() -> int:
@@ -93,6 +99,8 @@ class Gathered:
         self.files: set[str] = set()
         self.todo: deque[tuple[str, Any, bool]] = deque()
         self.unknown: list[str] = []
+        # Files that say something else than the code that was read of them.
+        self.changed: list[str] = []
         self.count = 0
 
     def add(self, label: str, text: str | bytes) -> None:
@@ -273,6 +281,7 @@ class Gathered:
             self.add(function.__qualname__, text_of_function(function))
         else:
             self.file_of(module)
+            self.hold_against_file(function.__code__)
         for name, value in sorted(vars(function).items()):
             # Functions for several types may come from everywhere.
             self.value(f"{function.__qualname__} {name}", value, is_live or name == "registry")
@@ -297,6 +306,14 @@ class Gathered:
                 for inner in read:
                     if inner in vars(value):
                         self.value(f"{name}.{inner}", vars(value)[inner], is_of_no_file(value))
+
+    def hold_against_file(self, code: CodeType) -> None:
+        path = code.co_filename
+        if path not in self.files or key_of(code) in codes_of(Path(path).read_bytes()):
+            return
+        self.add(code.co_name, text_of_code(code))
+        if path not in self.changed:
+            self.changed.append(path)
 
     def file_of(self, module: ModuleType | None) -> None:
         """The file of a module, and those of the modules that it imports."""
@@ -493,6 +510,26 @@ def text_of_code(code: CodeType) -> str:
     """What Python made of a text that nobody knows; another version of Python makes something else of it."""
     constants = [text_of_code(one) if isinstance(one, CodeType) else repr_of(one) for one in code.co_consts]
     return repr((code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars, code.co_flags))
+
+
+def key_of(code: CodeType) -> tuple[str, int, str]:
+    return code.co_name, code.co_firstlineno, text_of_code(code)
+
+
+@lru_cache(maxsize=100)
+def codes_of(content: bytes) -> set[tuple[str, int, str]]:
+    """All code in a file."""
+    try:
+        within: list[CodeType] = [compile(content, "source", "exec", dont_inherit=True)]
+    except (SyntaxError, ValueError):
+        # It is being edited.
+        return set()
+    found: set[tuple[str, int, str]] = set()
+    while within:
+        one = within.pop()
+        found.add(key_of(one))
+        within.extend(constant for constant in one.co_consts if isinstance(constant, CodeType))
+    return found
 
 
 def repr_of(constant: object) -> str:

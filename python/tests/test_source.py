@@ -128,6 +128,33 @@ def test_modules_that_the_code_imports_are_a_part_of_it(tmp_path: Path, where: s
     assert [name for name in found[0] if found[0][name] == found[1][name]] == []
 
 
+def test_a_module_that_was_changed_after_it_was_imported_is_known_by_what_runs(tmp_path: Path) -> None:
+    script = """
+from pathlib import Path
+import importlib
+file = Path("mine.py")
+text = "import sojourn as sj\\nclass C_one(sj.Controller):\\n    def on_ack(self, ack): self.cwnd = KK\\n"
+file.write_text(text.replace("KK", "5"))
+import mine
+from sojourn._source import digest
+found = {"old": digest(mine.C_one)}
+file.write_text(text.replace("KK", "50"))
+found["edited"] = digest(mine.C_one)
+importlib.reload(mine)
+found["new"] = digest(mine.C_one)
+file.write_text(text.replace("KK", "5"))
+importlib.reload(mine)
+found["again"] = digest(mine.C_one)
+import json
+print(json.dumps(found))
+"""
+    with_warning = "import warnings\nwarnings.filterwarnings('error', '.*mine.py was changed after it was imported: the old code runs')"
+    found = digests(tmp_path, script)
+    assert found["again"] == found["old"] and len({found["old"], found["edited"], found["new"]}) == 3
+    with pytest.raises(AssertionError, match="mine.py was changed after it was imported"):
+        digests(tmp_path, with_warning + script)
+
+
 def test_what_cannot_be_read_is_warned_of(tmp_path: Path) -> None:
     script = """
 import threading
