@@ -154,7 +154,7 @@ fn a_claim_says_what_it_lacks() {
     let mut results = specimen::results();
     let claims = &mut results.claims.as_mut().expect("the specimen has claims").claims;
     let held = claims.iter().position(|claim| claim.verdict == Verdict::Holds).unwrap();
-    let note = "'ping_max_ms' of 'p' is of 60 of 606 samples, the others have no value";
+    let note = "'ping_max_ms' of 'p' is over 60 of 606 samples: the others were lost, or under way at the end";
     claims[held].checks[0].reason = Some(note.into());
     let lacking = claims[held].checks[0].clone();
     let open = claims.iter_mut().find(|claim| claim.verdict == Verdict::Untestable).unwrap();
@@ -168,7 +168,7 @@ fn a_claim_says_what_it_lacks() {
     assert!(page.contains(sentence));
     let sentences = page.split("<div class=\"measured\"><p>").skip(1);
     let sentences = sentences.filter_map(|rest| rest.split("</p>").next());
-    let lacks = sentences.filter(|sentence| sentence.contains("is of 60 of 606 samples")).count();
+    let lacks = sentences.filter(|sentence| sentence.contains("is over 60 of 606 samples")).count();
     assert_eq!(lacks, 1);
 }
 

@@ -207,6 +207,20 @@ impl Covered {
         let what = if self.of_flows { "flows" } else { "samples" };
         format!("{} of {} {what}", self.known, self.all)
     }
+
+    /// What became of those that have no value of the metric.
+    fn others(self, metric: &str) -> &'static str {
+        let is_of = |families: &[&str]| families.iter().any(|family| metric.starts_with(family));
+        match () {
+            () if self.of_flows => "the other flows have no value",
+            () if is_of(&["completion", "fct", "slowdown"]) => "the others had not ended",
+            () if is_of(&["frame"]) => "the other frames never became complete",
+            () if is_of(&["ping", "owd", "ipdv", "pdv"]) => {
+                "the others were lost, or under way at the end"
+            }
+            () => "the others have no value",
+        }
+    }
 }
 
 impl Coverage {
@@ -224,10 +238,8 @@ impl Coverage {
             .iter()
             .filter(|(_, covered)| covered.known < covered.all)
             .map(|((metric, of), covered)| {
-                format!(
-                    "'{metric}' of '{of}' is of {}, the others have no value",
-                    covered.describe()
-                )
+                let (counted, others) = (covered.describe(), covered.others(metric));
+                format!("'{metric}' of '{of}' is over {counted}: {others}")
             })
             .collect();
         (!parts.is_empty()).then(|| parts.join("; "))

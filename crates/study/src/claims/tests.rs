@@ -393,7 +393,7 @@ fn check_of_survivors(expression: &str, completed: f64) -> Check {
 fn a_mean_over_those_that_ended_says_how_many_did_not() {
     let check = check_of_survivors("completion_mean(a) < 1 s", 10.0);
     assert_eq!(check.verdict, Verdict::Holds);
-    let note = "'completion_mean_ms' of 'a' is of 20 of 40 samples, the others have no value";
+    let note = "'completion_mean_ms' of 'a' is over 20 of 40 samples: the others had not ended";
     assert_eq!(check.reason.as_deref(), Some(note));
     // All ended, or the estimate allows for those that did not.
     assert_eq!(check_of_survivors("completion_mean(a) < 1 s", 20.0).reason, None);
@@ -431,7 +431,7 @@ fn a_group_of_which_some_have_no_value_says_so() {
     let mut table = table(&plan);
     set(&mut table, "b.1", "mos", 4.0);
     let check = checked(&[claim("mos(b) > 3", &["fq"])], &plan, &table).claims.remove(0);
-    let note = "'mos' of 'b' is of 2 of 4 flows, the others have no value";
+    let note = "'mos' of 'b' is over 2 of 4 flows: the other flows have no value";
     assert_eq!(check.checks[0].reason.as_deref(), Some(note));
 }
 
