@@ -41,11 +41,12 @@ def mapping(name: str, values: object, example: str) -> Mapping[Any, Any]:
     """Texts with values."""
     if not isinstance(values, Mapping):
         raise refused(name, values, f"a dict such as {example}")
-    for key in cast(Mapping[object, object], values):
+    given = cast(Mapping[Any, object], values)
+    for key in given:
         if not isinstance(key, str):
             raise refused(f"{name}: a key", key, f"a text, as in {example}")
         check_unicode(f"{name}: a key", key)
-    return cast(Mapping[Any, Any], values)
+    return given
 
 
 def check_path(name: str, folder: object, kind: type[Error] = Error) -> None:

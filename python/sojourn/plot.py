@@ -351,7 +351,7 @@ def alike(count: int, style: Callable[[int], list[dict[str, Any]]]) -> str:
 def legend(ax: Axes, *, is_outside: bool = False) -> None:
     """Beside the axes, if it would hide data and the figure makes room for it."""
     entries = len(ax.get_legend_handles_labels()[1])
-    if not (is_outside or entries > CROWD) or cast(Figure, ax.figure.figure).get_layout_engine() is None:
+    if not (is_outside or entries > CROWD) or ax.figure.figure.get_layout_engine() is None:
         ax.legend(fontsize="small")
         return
     columns = math.ceil(entries * ENTRY / room(ax)[1])
@@ -360,7 +360,7 @@ def legend(ax: Axes, *, is_outside: bool = False) -> None:
 
 def room(ax: Axes) -> tuple[float, float]:
     """How wide and high the axes are, in points."""
-    figure = cast(Figure, ax.figure.figure)
+    figure = ax.figure.figure
     if engine := figure.get_layout_engine():
         engine.execute(figure)
     box = ax.get_window_extent()
