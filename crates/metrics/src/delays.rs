@@ -173,8 +173,8 @@ fn quantiles<const N: usize>(values: &[u64], summary: &Summary, qs: [f64; N]) ->
     match values.len() {
         0 => None,
         1 => Some(qs.map(|q| if q >= 1.0 { summary.max as f64 } else { values[0] as f64 })),
-        2..=FEW => Some(quantiles_of_few(values, summary, qs)),
-        ..=64 => Some(Bins::<64, 32>::quantiles(values, summary, qs)),
+        len if len <= FEW => Some(quantiles_of_few(values, summary, qs)),
+        len if len <= 64 => Some(Bins::<64, 32>::quantiles(values, summary, qs)),
         _ => Some(Bins::<{ Row::MOST }, 128>::quantiles(values, summary, qs)),
     }
 }

@@ -139,7 +139,7 @@ const USUAL: &[&str] = &[
 pub(super) const MOST_TRACES: usize = 8;
 
 /// As many flows as a panel has, in their order: the first of each group, then the second, and so on.
-fn first_of_each<'a>(flows: Vec<&'a Series>, group: impl Fn(&Series) -> String) -> Vec<&'a Series> {
+fn first_of_each(flows: Vec<&Series>, group: impl Fn(&Series) -> String) -> Vec<&Series> {
     if flows.len() <= MOST_TRACES {
         return flows;
     }
