@@ -162,7 +162,7 @@ class Results:
 
         Raises `ResultsError` if none of the runs in `run` has a result, with the reason.
         """
-        return self._native.series(self._wanted(flow, queue, metric, run, seed, where))
+        return self._native.series(self._checked(wanted(flow, queue, metric, run, seed, where)))
 
     def delays(
         self,
@@ -179,18 +179,10 @@ class Results:
         `metric` is the word with which the names of its quantiles begin: ``rtt``, ``owd``, ``sojourn``. Raises `ResultsError`
         if none of the runs in `run` has a result, with the reason.
         """
-        return self._native.delays(self._wanted(flow, queue, metric, run, seed, where))
+        return self._native.delays(self._checked(wanted(flow, queue, metric, run, seed, where)))
 
-    def _wanted(
-        self,
-        flow: str | Iterable[str] | None,
-        queue: str | Iterable[str] | None,
-        metric: str | Iterable[str] | None,
-        run: int | Iterable[int] | None,
-        seed: int | Iterable[int] | None,
-        where: Mapping[str, str | Iterable[str]] | None,
-    ) -> extension.Wanted:
-        asked = wanted(flow, queue, metric, run, seed, where)
+    def _checked(self, asked: extension.Wanted) -> extension.Wanted:
+        """Raises `ResultsError` for a run or seed that cannot be, and if none of the runs that are asked for has a result."""
         runs, seeds = asked["run"] or [], asked["seed"] or []
         count = len(self.plan["runs"]) if runs else 0
         for one in runs:

@@ -12,6 +12,15 @@ use super::{
 const REFERENCE_TIME: u8 = 4;
 const DELAY: u8 = 5;
 
+/// An extended report of one block: who sends it, the block's kind and its words.
+fn report(from: u32, kind: u8, words: &[u32]) -> Vec<u8> {
+    let mut message = begin(0, EXTENDED_REPORT);
+    put_u32(&mut message, from);
+    message.extend([kind, 0, 0, words.len() as u8]);
+    words.iter().for_each(|word| put_u32(&mut message, *word));
+    finish(message)
+}
+
 /// A receiver reference time report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReferenceTime {
@@ -21,12 +30,7 @@ pub struct ReferenceTime {
 
 impl ReferenceTime {
     pub fn write(&self) -> Vec<u8> {
-        let mut message = begin(0, EXTENDED_REPORT);
-        put_u32(&mut message, RECEIVER);
-        message.extend([REFERENCE_TIME, 0, 0, 2]);
-        put_u32(&mut message, self.time >> 16);
-        put_u32(&mut message, self.time << 16);
-        finish(message)
+        report(RECEIVER, REFERENCE_TIME, &[self.time >> 16, self.time << 16])
     }
 }
 
@@ -40,13 +44,7 @@ pub struct SinceReference {
 
 impl SinceReference {
     pub fn write(&self) -> Vec<u8> {
-        let mut message = begin(0, EXTENDED_REPORT);
-        put_u32(&mut message, SENDER);
-        message.extend([DELAY, 0, 0, 3]);
-        put_u32(&mut message, RECEIVER);
-        put_u32(&mut message, self.time);
-        put_u32(&mut message, self.since);
-        finish(message)
+        report(SENDER, DELAY, &[RECEIVER, self.time, self.since])
     }
 
     /// The round-trip time at its arrival.
