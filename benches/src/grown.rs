@@ -57,18 +57,18 @@ impl Grown {
             let flow = Flow::new(&format!("flow-{index}"), app, &[], &[]);
             Flow { start, forward: forward.clone(), reverse: vec![PortId(self.hops)], ..flow }
         });
-        Scenario {
+        let mut scenario = Scenario {
             duration,
             until: Until::Duration,
             warmup: Span::ZERO,
-            step: Span::from_millis(100),
+            step: Span::ZERO,
             hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
             links,
             carriers: Vec::new(),
             changes: Vec::new(),
             flows: flows.collect(),
-        }
-        .checked()
-        .expect("yardsticks are sound")
+        };
+        scenario.step = scenario.usual_step();
+        scenario.checked().expect("yardsticks are sound")
     }
 }

@@ -8,7 +8,6 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use sojourn_core::{Direction, Observer, PortId, QueueSample, Span, StreamAddress, Time};
-use sojourn_link::LossConfig;
 use sojourn_scenario::Scenario;
 use sojourn_wire::{Books, Exit, Wire};
 
@@ -46,8 +45,7 @@ impl Network {
         Self {
             wires: links
                 .map(|(link, port)| {
-                    let may_lose = link.loss != LossConfig::None;
-                    Wire::that_may_lose(may_lose, link, port, Exit::Onward, address)
+                    Wire::that_may_lose(link.loss.may_lose(), link, port, Exit::Onward, address)
                 })
                 .collect(),
             ways: ways.collect(),

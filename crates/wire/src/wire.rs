@@ -135,7 +135,7 @@ macro_rules! with_discipline {
 impl<P: Carried> Wire<P> {
     /// The link that is `port` of its scenario.
     pub fn new(link: &Link, port: PortId, exit: Exit, address: StreamAddress) -> Self {
-        Self::that_may_lose(link.loss != LossConfig::None, link, port, exit, address)
+        Self::that_may_lose(link.loss.may_lose(), link, port, exit, address)
     }
 
     /// The same, where [`Wire::set_loss`] may be called if it `may_lose`.
@@ -155,9 +155,8 @@ impl<P: Carried> Wire<P> {
             loss: link.loss.build(),
             jitter: (link.jitter != JitterConfig::None).then(|| link.jitter.build()),
             reorder: link.reorder.build(),
-            guards_entry: link.policer != PolicerConfig::None
-                || link.entry_loss != LossConfig::None,
-            disturbs: link.loss != LossConfig::None
+            guards_entry: link.policer != PolicerConfig::None || link.entry_loss.may_lose(),
+            disturbs: link.loss.may_lose()
                 || link.jitter != JitterConfig::None
                 || link.reorder != ReorderConfig::None,
             delay: link.delay,

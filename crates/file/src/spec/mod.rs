@@ -115,7 +115,8 @@ pub struct ScenarioSpec {
     /// Metrics count from here on.
     #[schemars(extend("default" = "0s"))]
     pub warmup: Option<Text<Span>>,
-    /// Step of the time series.
+    /// Step of the time series. Without it: 100 ms, or 1 s, 10 s and so on where flows would have more than 10 000 rows a second
+    /// (more than 1 000 flows at 100 ms) or a run more than ten million; at most the duration.
     #[schemars(extend("default" = "100ms"))]
     pub step: Option<Text<Span>>,
     /// Servers, one bottleneck, clients. Both directions have a queue.

@@ -33,9 +33,6 @@ use crate::plan::{PlannedFlow, PlannedQueue};
 use crate::registry::Registry;
 use crate::spec::{ScenarioSpec, WrongSetting as WrongKey};
 
-/// The step if `step` is left out.
-pub const DEFAULT_STEP: Span = Span::from_millis(100);
-
 /// A scenario, and the flows and queues that the plan lists for it.
 #[derive(Clone, Debug)]
 pub struct World {
@@ -101,13 +98,14 @@ fn assemble(spec: &ScenarioSpec, sources: &mut Sources<'_>) -> Result<World, Wro
         duration: spec.duration.value,
         until: spec.until.map_or(Until::Duration, Until::from),
         warmup: spec.warmup.as_ref().map_or(Span::ZERO, |warmup| warmup.value),
-        step: spec.step.as_ref().map_or(DEFAULT_STEP, |step| step.value),
+        step: Span::ZERO,
         hosts: shape.hosts,
         links: shape.links,
         carriers: shape.carriers,
         changes: Vec::new(),
         flows,
     };
+    scenario.step = spec.step.as_ref().map_or_else(|| scenario.usual_step(), |step| step.value);
     changes::build(&spec.change, &planned, &shape.queues, &mut scenario)?;
     let key = key_of(&scenario);
     let scenario = scenario.checked().map_err(|problem| Wrong::new(key, problem))?;

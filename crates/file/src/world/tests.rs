@@ -65,6 +65,35 @@ fn what_is_left_out_is_as_linux_has_it() {
 }
 
 #[test]
+fn rows_of_many_flows_or_of_a_long_run_are_fewer_unless_the_step_is_given() {
+    let step = |flows: u32, duration: &str, given: &str| {
+        let world = format!("{given}{PATH}{BULK}count = {flows}\n");
+        let text =
+            format!("schema = 1\ntitle = \"t\"\n[scenario]\nduration = \"{duration}\"\n{world}");
+        let study = StudyFile::parse("t.toml", &text, Path::new(""), &Overrides::default());
+        study
+            .unwrap_or_else(|error| panic!("{error}"))
+            .scenarios
+            .first()
+            .expect("one")
+            .scenario
+            .step
+    };
+    for (flows, duration, expected) in [
+        (1_000, "10s", Span::from_millis(100)),
+        (1_001, "10s", Span::from_secs(1)),
+        (10_000, "1h", Span::from_secs(10)),
+        (10_000, "600ms", Span::from_millis(600)),
+        // An hour of a thousand flows at 100 ms would have 36 million rows.
+        (1_000, "1h", Span::from_secs(1)),
+        (1, "50ms", Span::from_millis(50)),
+    ] {
+        assert_eq!(step(flows, duration, ""), expected, "{flows} for {duration}");
+    }
+    assert_eq!(step(1_001, "10s", "step = \"10ms\"\n"), Span::from_millis(10));
+}
+
+#[test]
 fn a_path_has_a_queue_and_half_the_delay_in_each_direction() {
     let world = on_path(BULK);
     let names: Vec<&str> = world.links.iter().map(|link| &link.name[..]).collect();

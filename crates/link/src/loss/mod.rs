@@ -122,9 +122,19 @@ impl LossConfig {
         }
     }
 
+    /// False if no packet can be lost, which is also so of a random loss of 0 %: sweeps begin with it.
+    pub fn may_lose(&self) -> bool {
+        match self {
+            Self::None => false,
+            Self::Random(Random { p, rho: None }) => *p != Percent::ZERO,
+            _ => true,
+        }
+    }
+
     pub fn build(&self) -> Loss {
         match self.clone() {
             Self::None => Loss::None,
+            Self::Random(Random { p, rho: None }) if p == Percent::ZERO => Loss::None,
             Self::Random(Random { p, rho: None }) => Loss::Random { p: p.share() },
             Self::Random(Random { p, rho: Some(rho) }) => {
                 Loss::Correlated { p: p.share(), rho: rho.share(), last: None }

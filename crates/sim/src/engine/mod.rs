@@ -30,7 +30,6 @@ use sojourn_core::{
     StreamAddress, Time,
 };
 use sojourn_host::Contents;
-use sojourn_link::LossConfig;
 use sojourn_scenario::{Checked, Offer, Scenario, Until};
 use sojourn_wire::{Carrier, Wire};
 
@@ -189,7 +188,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             .zip((0..).map(PortId))
             .map(|(config, port)| {
                 let (exit, delay) = exit_of(&mut flows, port, config);
-                let may_lose = config.loss != LossConfig::None || scenario.may_lose(port);
+                let may_lose = config.loss.may_lose() || scenario.may_lose(port);
                 let mut link = Wire::that_may_lose(may_lose, config, port, exit, address);
                 link.lengthen(delay);
                 link
