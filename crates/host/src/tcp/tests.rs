@@ -584,6 +584,17 @@ fn a_tuned_send_buffer_grows_with_the_window_and_ends_at_the_most() {
     assert!(sender.sample(at(150)).sndbuf_limited > Span::from_millis(20));
 }
 
+/// Nothing but memory keeps the application from using the window, so the window stays.
+#[test]
+fn a_window_that_memory_leaves_unused_is_kept() {
+    let bounded = Config { most_send_buffer: 200_000, ..Config::default() };
+    let window = |count: u64| rounds("reno", &bounded, count).1.sample(at(20 * count)).cwnd;
+    let soon = window(8);
+    assert!(soon > 250, "{soon}");
+    // Several timeouts later; all of it was never in flight.
+    assert!(window(60) >= soon, "{} after {soon}", window(60));
+}
+
 #[test]
 fn bytes_not_sent_are_those_that_the_application_may_have_written() {
     let not_sent = |send_buffer, notsent_lowat| {

@@ -15,7 +15,7 @@ const fn region(name: &'static str, has: fn(&Compared) -> bool) -> Region {
     Region { name, has }
 }
 
-const REGIONS: [Region; 19] = [
+const REGIONS: [Region; 20] = [
     region("all worlds", |_| true),
     region("one flow", |c| c.world.flows.len() == 1),
     region("two or three flows", |c| c.world.flows.len() > 1),
@@ -29,6 +29,7 @@ const REGIONS: [Region; 19] = [
     region("random loss", |c| c.world.loss > 0),
     region("no random loss", |c| c.world.loss == 0),
     region("fixed window", |c| c.world.window.is_some()),
+    region("small send buffer", |c| c.world.send_buffer.is_some()),
     region("ECN", |c| c.world.ecn),
     region("below 3 Mbit/s", |c| c.world.rate < 3_000),
     region("from 3 Mbit/s on", |c| c.world.rate >= 3_000),

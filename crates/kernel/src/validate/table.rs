@@ -20,9 +20,9 @@ impl Compared {
     }
 }
 
-const HEAD: &str = "world,rate_kbps,rtt_ms,queue,loss_permille,receive_buffer,ecn,flows,duration_s,number,of,\
+const HEAD: &str = "world,rate_kbps,rtt_ms,queue,loss_permille,receive_buffer,most_send_buffer,ecn,flows,duration_s,number,of,\
     kernel,kernel_min,kernel_max,simulated,simulated_min,simulated_max,simulated_again,distance_bounds,inside";
-const COLUMNS: usize = 20;
+const COLUMNS: usize = 21;
 /// Stands in the place of a number's name in the only row of a world that could not be run.
 const FAILED: &str = "failed";
 
@@ -38,13 +38,14 @@ fn rows(text: &mut String, compared: &Compared) {
     let flow = |(control, start): &(String, u64)| format!("{control}@{start}");
     let flows: Vec<String> = world.flows.iter().map(flow).collect();
     let head = format!(
-        "{},{},{},{},{},{},{},{},{}",
+        "{},{},{},{},{},{},{},{},{},{}",
         world.number,
         world.rate,
         world.rtt,
         world.queue,
         world.loss,
         world.window.map_or(String::new(), |window| window.to_string()),
+        world.send_buffer.map_or(String::new(), |most| most.to_string()),
         u8::from(world.ecn),
         flows.join("+"),
         world.duration,
@@ -81,7 +82,7 @@ pub(super) fn read(text: &str, world: &World) -> Option<Compared> {
     let mut numbers = Vec::new();
     for line in lines {
         let cells: Vec<&str> = line.strip_prefix(own)?.split(',').collect();
-        if cells.len() != COLUMNS - 9 {
+        if cells.len() != COLUMNS - 10 {
             return None;
         }
         if cells[0] == FAILED {

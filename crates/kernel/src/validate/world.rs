@@ -15,6 +15,8 @@ pub struct World {
     pub loss: u64,
     /// What receivers ask for with `SO_RCVBUF`, in bytes; else their windows grow.
     pub window: Option<u64>,
+    /// Up to how many bytes send buffers grow; else up to 4 MiB, which is more than these worlds need.
+    pub send_buffer: Option<u64>,
     /// Whether packets can be marked.
     pub ecn: bool,
     /// Other keys of all flows, a line each: what differs between kernels of different age.
@@ -54,6 +56,9 @@ impl World {
             (control.clone(), if index == 0 { 0 } else { stream.below(20) * 100 })
         });
         let flows = flows.collect();
+        let is_short = stream.below(6) == 0;
+        let windows = stream.uniform(0.5f64.ln(), 6f64.ln()).exp();
+        let send_buffer = is_short.then(|| round((bdp * windows).clamp(20_000.0, 4e6)));
         // Slow links need longer for as many packets; all runs of a world take a few seconds of one processor.
         let duration = (150_000 / rate).clamp(12, 30);
         Self {
@@ -63,6 +68,7 @@ impl World {
             queue,
             loss,
             window,
+            send_buffer,
             ecn,
             keys: String::new(),
             flows,
@@ -91,6 +97,9 @@ impl World {
             if let Some(window) = self.window {
                 let _ = writeln!(text, "receive_buffer = \"{window}B\"");
             }
+            if let Some(most) = self.send_buffer {
+                let _ = writeln!(text, "most_send_buffer = \"{most}B\"");
+            }
             if self.ecn {
                 text += "ecn = \"classic\"\n";
             }
@@ -110,6 +119,9 @@ impl World {
         }
         if let Some(window) = self.window {
             let _ = write!(text, ", SO_RCVBUF {window}");
+        }
+        if let Some(most) = self.send_buffer {
+            let _ = write!(text, ", send buffers up to {most}");
         }
         if self.ecn {
             text += ", ECN";
@@ -137,6 +149,9 @@ impl World {
         }
         if self.window.is_some() {
             all.push(Self { window: None, ..self.clone() });
+        }
+        if self.send_buffer.is_some() {
+            all.push(Self { send_buffer: None, ..self.clone() });
         }
         if self.ecn {
             all.push(Self { ecn: false, ..self.clone() });

@@ -51,6 +51,42 @@ fn scenario() -> Checked {
     .expect("a sound world")
 }
 
+/// The phase in which the last sample finds the only flow.
+#[derive(Default)]
+struct LastPhase(&'static str);
+
+impl Observer for LastPhase {
+    fn record(&mut self, _: Time, _: Who, event: &Event<'_>) {
+        if let Event::FlowSample(sample) = event {
+            self.0 = sample.phase;
+        }
+    }
+}
+
+/// A send buffer of 4 MiB has less than a bandwidth-delay product and a half, so BBR never sees more than the link's rate. Linux asks at
+/// the beginning of a call whether all before it has left, and that the pacer holds back has not; so samples count, and it leaves STARTUP.
+#[test]
+fn a_flow_that_its_send_buffer_limits_leaves_startup() {
+    let bbr = sojourn_cca::Config::parse("bbr").expect("a controller");
+    let link = |name, delay| {
+        let rate = RateConfig::fixed(Rate::from_bps(300_000_000)).expect("a positive rate");
+        let queue = sojourn_qdisc::Config::parse("pfifo limit 4000").expect("a discipline");
+        LinkConfig::new(name, queue, rate, delay)
+    };
+    let delay = Span::from_millis(30);
+    let scenario = Scenario {
+        duration: Span::from_secs(4),
+        links: vec![link("queue", delay), link("back", delay)],
+        flows: vec![Flow::new("bbr", App::bulk(bbr, Transport::default()), &[0], &[1])],
+        ..scenario().into_inner()
+    };
+    let mut phase = LastPhase::default();
+    let address = StreamAddress { seed: 1, run: 1 };
+    crate::run(&scenario.checked().expect("a sound world"), address, &mut phase)
+        .expect("invariants hold");
+    assert!(phase.0.starts_with("PROBE"), "{}", phase.0);
+}
+
 fn story(scenario: &Checked, mut disturb: impl FnMut(&mut Engine<'_, Story>)) -> Vec<String> {
     let mut story = Story::default();
     let address = StreamAddress { seed: 1, run: 1 };

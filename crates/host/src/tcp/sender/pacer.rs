@@ -31,6 +31,12 @@ impl Pacer {
         }
     }
 
+    /// Whether the next burst must wait.
+    #[inline(always)]
+    pub(in crate::tcp) fn holds_back(&self, now: Time) -> bool {
+        self.is_on && now < self.stamp
+    }
+
     /// With a late timer: whether the next burst must wait, and until when. If an acknowledgement
     /// releases the burst for which the timer was set, the timer stays set for the next burst.
     #[cold]

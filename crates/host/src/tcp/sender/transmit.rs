@@ -112,8 +112,11 @@ impl Sender {
             return Wrote::Nothing;
         }
         let wrote = self.write_more(now);
-        // Linux asks when a call begins whether everything of the one before has left.
-        if wrote == Wrote::OnlyBuffer && self.queue.take_end_of_call() {
+        // Linux asks when a call begins whether everything of the one before has left, which the pacer may have held back.
+        if wrote == Wrote::OnlyBuffer
+            && self.queue.take_end_of_call()
+            && !self.pacer.holds_back(now)
+        {
             let in_buffer = self.queue.head(self.nxt_byte).0 / u64::from(self.config.mss);
             self.note_app_limit(self.in_flight() + in_buffer as u32, self.cwnd());
         }
@@ -214,7 +217,7 @@ impl Sender {
             let is_prompted = self.rate.delivered_time == now || self.board.is_empty();
             return self.pacer.waits_for_late_timer(now, is_prompted);
         }
-        let is_out = self.pacer.is_on && now < self.pacer.stamp;
+        let is_out = self.pacer.holds_back(now);
         if is_out {
             self.pacer.wake = self.pacer.stamp;
         }
@@ -555,10 +558,11 @@ impl Sender {
         self.usage.used = self.usage.used.max(packets_out);
         let is_long = now.since(self.usage.used_since) >= self.rtt.rto();
         if is_long && self.config.slow_start_after_idle && self.cca.uses_prr() {
-            if self.state == RecoveryState::Open {
+            // Who sleeps for want of memory has more to send (Linux's `tcp_cwnd_application_limited`).
+            if self.state == RecoveryState::Open && !self.queue.is_asleep() {
                 self.cca.on_unused_window(self.usage.used.max(self.config.initial_cwnd));
+                self.usage.used = 0;
             }
-            self.usage.used = 0;
             self.usage.used_since = now;
         }
     }
