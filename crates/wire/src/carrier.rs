@@ -61,6 +61,17 @@ pub trait Carrier<P: Carried>: Send {
         (delivered, self.next_wake())
     }
 
+    /// Takes out ahead of time what is known to come out before `before`, as long as the port of the next packet is one
+    /// that `may`: each with its time and port. Whatever enters meanwhile must not change any of it.
+    fn deliver_ahead(
+        &mut self,
+        before: Time,
+        may: &dyn Fn(PortId) -> bool,
+        take: &mut dyn FnMut(Time, PortId, &P),
+    ) {
+        let _ = (before, may, take);
+    }
+
     /// What was counted at `port` since the start.
     fn books(&self, port: PortId) -> Books;
 

@@ -21,7 +21,10 @@ pub fn check(build: &dyn Fn() -> Box<dyn Carrier<Packet>>, ports: &[PortId]) {
         let undisturbed = carry(&mut *build(), ports, &plan, None);
         assert!(!undisturbed.delivered.is_empty(), "nothing came out of {} offers", plan.len());
         let disturbed = carry(&mut *build(), ports, &plan, Some(random(seed + 1000)));
-        assert_eq!(undisturbed.delivered, disturbed.delivered, "an early wake changed something");
+        assert_eq!(
+            undisturbed.delivered, disturbed.delivered,
+            "what was done early changed something"
+        );
         keeps_order(&undisturbed.delivered, ports);
     }
 }
@@ -79,7 +82,7 @@ struct Carried {
 }
 
 /// Offers all of `plan`, takes what comes out, and checks the books at every step. With `random`
-/// the carrier is woken at other times too.
+/// the carrier is woken at other times too, and some packets are taken out ahead of time.
 fn carry(
     carrier: &mut dyn Carrier<Packet>,
     ports: &[PortId],
@@ -110,13 +113,22 @@ fn carry(
         now = until;
         if wake <= next {
             carrier.on_wake(now, &mut seen);
-            while let Some((port, packet)) = carrier.poll_deliver(now) {
+            let mut arrive = |at, port, packet: &Packet| {
                 let Body::Datagram { number, .. } = packet.body else {
                     panic!("another packet came out than was offered: {packet:?}");
                 };
                 assert_eq!(packet.hop, 1, "a packet has not left its port, or twice");
                 arrived += u64::from(packet.wire_len());
-                carried.delivered.push((now, port, number));
+                carried.delivered.push((at, port, number));
+            };
+            while let Some((port, packet)) = carrier.poll_deliver(now) {
+                arrive(now, port, &packet);
+            }
+            if let Some(random) = &mut random
+                && random.below(2) == 0
+            {
+                let before = now + Span::from_nanos(random.below(5_000_000));
+                carrier.deliver_ahead(before, &|_| true, &mut arrive);
             }
         } else if let Some((at, port, number, size)) = offers.next() {
             carrier.offer(*at, *port, packet(*at, *port, *number, *size), &mut seen);

@@ -4,12 +4,11 @@ use sojourn_core::{Direction, Observer, Packet, PortId, Time};
 use sojourn_wire::{Exit, Wire};
 
 use super::{Engine, Violation};
-use crate::agenda::Place;
+use crate::agenda::{Agenda, Place};
 
 impl<O: Observer> Engine<'_, O> {
     #[inline(always)]
     pub(super) fn offer(&mut self, link: usize, packet: &Packet) {
-        let now = self.now;
         let Some(state) = self.links.get_mut(link) else {
             return self.offer_to_carrier(link, packet);
         };
@@ -17,13 +16,8 @@ impl<O: Observer> Engine<'_, O> {
             self.offer_slowly(link, packet);
             return;
         }
-        // If something is under way, its arrival comes first and the link's wake stays.
-        let is_asleep = state.under_way().is_empty();
-        state.cross(now, packet, self.observer);
-        if is_asleep {
-            let wake = state.next_wake();
-            self.agenda.set(Place(link as u32), wake);
-        }
+        let place = Place(link as u32);
+        enter(state, place, self.now, packet, &mut self.agenda, self.observer);
     }
 
     /// Offers a packet to a link after which a flow's own propagation may begin, or that works late in other ways, too.
@@ -145,8 +139,12 @@ impl<O: Observer> Engine<'_, O> {
             self.take_late(carrier, self.moment());
         }
         let (delivered, wake) = &self.carriers[carrier].turn(now, self.observer);
+        let Some((port, packet)) = delivered else {
+            let wake = self.pass_ahead(carrier, *wake);
+            self.reschedule_carrier(carrier, wake);
+            return Ok(());
+        };
         self.reschedule_carrier(carrier, *wake);
-        let Some((port, packet)) = delivered else { return Ok(()) };
         let way = self.flows[packet.flow.index()].way(packet.direction);
         let passed = usize::from(packet.hop);
         let next = match way.links.get(passed.wrapping_sub(1)..) {
@@ -213,5 +211,23 @@ impl<O: Observer> Engine<'_, O> {
         {
             self.pull(link);
         }
+    }
+}
+
+/// A packet enters a link that does not work late.
+#[inline(always)]
+pub(super) fn enter<O: Observer>(
+    link: &mut Wire<Packet>,
+    place: Place,
+    now: Time,
+    packet: &Packet,
+    agenda: &mut Agenda,
+    observer: &mut O,
+) {
+    // If something is under way, its arrival comes first and the link's wake stays.
+    let is_asleep = link.under_way().is_empty();
+    link.cross(now, packet, observer);
+    if is_asleep {
+        agenda.set(place, link.next_wake());
     }
 }

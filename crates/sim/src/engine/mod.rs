@@ -5,12 +5,14 @@
 //! | `leave` | an end is woken, and its packets leave |
 //! | `cross` | packets cross links and other carriers |
 //! | `late` | what nobody needs to know at once is done later |
+//! | `ahead` | what is known already is done at once |
 //! | `arrive` | packets reach an end, which may answer |
 //! | `rows` | samples for the time series, and the invariants |
 //! | `change` | a sender has entered a phase, and something in the world changes |
 //! | `way` | a flow's ends, its routes and its own propagation |
 //! | `violation` | what a broken invariant looks like |
 
+mod ahead;
 mod arrive;
 mod change;
 mod cross;
@@ -33,6 +35,7 @@ use sojourn_host::Contents;
 use sojourn_scenario::{Checked, Offer, Scenario, Until};
 use sojourn_wire::{Carrier, Wire};
 
+use self::ahead::Ahead;
 use self::change::Pending;
 use self::late::Late;
 pub use self::violation::Violation;
@@ -114,6 +117,7 @@ pub struct Engine<'a, O> {
     entries: Vec<[Option<PortId>; 2]>,
     contents: Contents,
     late: Late,
+    ahead: Ahead,
     scenario: &'a Checked,
     address: StreamAddress,
     /// Changes that a phase brings about; none in most worlds.
@@ -202,9 +206,12 @@ impl<'a, O: Observer> Engine<'a, O> {
             carrier_of.extend(core::iter::repeat_n(carriers.len() as u32, ports));
             carriers.push(config.build(first, address));
         }
-        let late = match observer.needs_order() || !scenario.changes.is_empty() {
-            true => Late::nothing(),
-            false => Late::new(&mut flows, &mut links, &carrier_of),
+        let (late, ahead) = match observer.needs_order() || !scenario.changes.is_empty() {
+            true => (Late::nothing(), Ahead::nothing()),
+            false => {
+                let late = Late::new(&mut flows, &mut links, &carrier_of);
+                (late, Ahead::new(scenario, &links, &carrier_of))
+            }
         };
         let has_pipes = flows
             .iter()
@@ -230,6 +237,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             flows,
             contents: Contents::default(),
             late,
+            ahead,
             scenario,
             address,
             pending: scenario.changes.iter().map(Pending::new).collect(),
@@ -270,6 +278,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// An invariant is broken.
     pub fn step(&mut self) -> Result<bool, Violation> {
         self.begin();
+        self.ahead.until = Time::ZERO;
         let mut at_once = self.at_once;
         self.catch_up((self.agenda.first().0.min(self.end), 0));
         let goes_on = self.turn(self.end, &mut at_once)?;
@@ -291,6 +300,8 @@ impl<'a, O: Observer> Engine<'a, O> {
         let mut at_once = self.at_once;
         let awaits = !self.awaited.is_empty();
         let mut until = time.min(self.end);
+        // A run that waits for transfers is over at any time.
+        self.ahead.until = if awaits { Time::ZERO } else { until };
         loop {
             // What is put off is caught up with before and at the end of every row.
             let next = self.late.next_stop(self.now);

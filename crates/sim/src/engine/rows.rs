@@ -17,6 +17,7 @@ impl<O: Observer> Engine<'_, O> {
         let next = if warm > self.now { warm.min(self.next_step) } else { self.next_step };
         self.agenda.set(self.step_place(), next);
         self.late.set_row(next);
+        self.ahead.row = next;
     }
 
     /// A row of the time series ends, or the warm-up. Everything before has happened.

@@ -1,5 +1,5 @@
 //! Links do their work late, when somebody needs the result, and so do sources of datagrams and what takes these in.
-//! Nobody may notice.
+//! What a radio gives to a link is taken out of it ahead of time. Nobody may notice.
 
 use sojourn_core::{Event, FlowId, Observer, PortId, Rate, Span, StreamAddress, Time, Who};
 use sojourn_host::apps::UdpConfig;
@@ -191,7 +191,7 @@ fn assert_same(ordered: &Record, late: &Record, what: &str) {
 }
 
 #[test]
-fn what_enters_a_radio_late_does_what_it_would_have_done_in_time() {
+fn what_enters_a_radio_late_or_leaves_it_ahead_does_what_it_would_have_done_in_time() {
     let buffer = |upper: Option<&str>| DriverConfig {
         limit: 100,
         order: Order::LosesTurns,

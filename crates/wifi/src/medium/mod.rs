@@ -317,6 +317,18 @@ impl<P: Reshape + Send> Medium<P> {
         (out.map(|(_, port, slot)| (port, self.store.vacate(slot))), next.min(self.due_at))
     }
 
+    /// The next packet of those that will come out before `before`, with its time, if it is of a port that `may`; it must
+    /// be copied at once. What enters later comes out later.
+    #[inline]
+    pub(crate) fn poll_ahead(
+        &mut self,
+        before: Time,
+        may: impl Fn(Port) -> bool,
+    ) -> Option<(Time, Port, &mut P)> {
+        let next = self.outbox.pop_front_if(|(at, port, _)| *at < before && may(*port));
+        next.map(|(at, port, slot)| (at, port, self.store.vacate(slot)))
+    }
+
     /// What was on the air up to the end of the last exchange.
     pub fn air(&self) -> AirCounts {
         self.air

@@ -182,6 +182,21 @@ impl<P: Carried> Carrier<P> for Radio<P> {
         Some((PortId(self.first.0 + port.index()), packet))
     }
 
+    fn deliver_ahead(
+        &mut self,
+        before: Time,
+        may: &dyn Fn(PortId) -> bool,
+        take: &mut dyn FnMut(Time, PortId, &P),
+    ) {
+        let Self { first, medium, ledgers, .. } = self;
+        let id = |port: Port| PortId(first.0 + port.index());
+        while let Some((at, port, packet)) = medium.poll_ahead(before, |port| may(id(port))) {
+            ledgers[usize::from(port.index())].deliver(packet.wire_len());
+            packet.leave_port();
+            take(at, id(port), packet);
+        }
+    }
+
     fn books(&self, port: PortId) -> Books {
         self.ledger(port).books()
     }
