@@ -50,12 +50,6 @@ impl Histogram {
 
     #[inline]
     pub fn record(&mut self, value: u64) {
-        let bucket = bucket(value);
-        // Wraps to a number that is no position where the bucket comes before the first.
-        match self.counts.get_mut(bucket.wrapping_sub(self.first)) {
-            Some(count) => *count += 1,
-            None => self.record_slowly(bucket, 1),
-        }
         self.count += 1;
         self.sum += u128::from(value);
         if value < self.min {
@@ -63,6 +57,13 @@ impl Histogram {
         }
         if value > self.max {
             self.max = value;
+        }
+        // At the end, so that nothing must be kept for after the call.
+        let bucket = bucket(value);
+        // Wraps to a number that is no position where the bucket comes before the first.
+        match self.counts.get_mut(bucket.wrapping_sub(self.first)) {
+            Some(count) => *count += 1,
+            None => self.record_slowly(bucket, 1),
         }
     }
 

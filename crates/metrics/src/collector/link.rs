@@ -88,10 +88,10 @@ impl LinkState {
             return;
         }
         let sojourn = sojourn.as_nanos();
-        self.sojourn.record(sojourn);
         if sojourn > self.sojourn_max_in_row {
             self.sojourn_max_in_row = sojourn;
         }
+        self.sojourn.record(sojourn);
     }
 
     #[inline]

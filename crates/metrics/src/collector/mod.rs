@@ -228,6 +228,22 @@ impl Collector {
         }
     }
 
+    /// Apart from [`Collector::enqueued`], which so has nothing to keep for after a call.
+    #[cold]
+    #[inline(never)]
+    fn enqueued_in_next_row(&mut self, now: Time, port: PortId, backlog: u32) {
+        self.advance(now);
+        self.links[port.index()].on_enqueued(backlog);
+    }
+
+    /// The same of [`Collector::dequeued`].
+    #[cold]
+    #[inline(never)]
+    fn dequeued_in_next_row(&mut self, now: Time, port: PortId, packet: &Packet, sojourn: Span) {
+        self.advance(now);
+        self.links[port.index()].on_dequeued(packet, sojourn);
+    }
+
     fn end_warmup(&mut self) {
         self.is_warm = true;
         self.flows.iter_mut().for_each(|flow| flow.end_warmup(self.warmup));
@@ -354,7 +370,7 @@ impl Observer for Collector {
     #[inline]
     fn enqueued(&mut self, now: Time, port: PortId, _: &Packet, backlog: u32) {
         if now >= self.tick {
-            self.advance(now);
+            return self.enqueued_in_next_row(now, port, backlog);
         }
         self.links[port.index()].on_enqueued(backlog);
     }
@@ -362,7 +378,7 @@ impl Observer for Collector {
     #[inline]
     fn dequeued(&mut self, now: Time, port: PortId, packet: &Packet, sojourn: Span) {
         if now >= self.tick {
-            self.advance(now);
+            return self.dequeued_in_next_row(now, port, packet, sojourn);
         }
         self.links[port.index()].on_dequeued(packet, sojourn);
     }

@@ -211,7 +211,7 @@ impl<P: Reshape + Send> Medium<P> {
     }
 
     /// A packet enters at `port`; the listener is told if it or another one is dropped.
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, now: Time, port: Port, packet: &P, listener: &mut impl Listener<P>) {
         let ac =
             if self.config.is_qos { access_category(packet.dscp()) } else { AccessCategory::Be };

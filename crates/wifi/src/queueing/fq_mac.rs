@@ -167,6 +167,7 @@ impl<P: Reshape + Send> FqMac<P> {
     }
 
     /// Algorithm 1.
+    #[inline(never)]
     pub(crate) fn enqueue(
         &mut self,
         now: Time,

@@ -55,7 +55,7 @@ impl<P: Carried> Radio<P> {
         self.medium.counts(self.own(port))
     }
 
-    #[inline]
+    #[inline(never)]
     fn enter(&mut self, now: Time, port: PortId, packet: &P, observer: &mut dyn Observer) {
         let own = self.own(port);
         let Self { first, medium, ledgers, lost, .. } = self;
