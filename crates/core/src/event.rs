@@ -393,6 +393,14 @@ pub trait Observer {
         self.record(now, Who::Port(port), &Event::Dequeued { packet, sojourn });
     }
 
+    /// A packet finds an empty queue and leaves it at once: [`Event::Enqueued`] as it comes, and [`Event::Dequeued`] as it
+    /// leaves.
+    #[inline]
+    fn passed(&mut self, now: Time, port: PortId, comes: &Packet, leaves: &Packet) {
+        self.enqueued(now, port, comes, 1);
+        self.dequeued(now, port, leaves, Span::ZERO);
+    }
+
     /// [`Event::Dropped`], likewise.
     #[inline]
     fn dropped(&mut self, now: Time, port: PortId, packet: &Packet, why: DropReason) {
@@ -428,6 +436,11 @@ impl<O: Observer + ?Sized> Observer for &mut O {
     #[inline(always)]
     fn dequeued(&mut self, now: Time, port: PortId, packet: &Packet, sojourn: Span) {
         (**self).dequeued(now, port, packet, sojourn);
+    }
+
+    #[inline(always)]
+    fn passed(&mut self, now: Time, port: PortId, comes: &Packet, leaves: &Packet) {
+        (**self).passed(now, port, comes, leaves);
     }
 
     #[inline(always)]

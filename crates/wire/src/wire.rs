@@ -567,16 +567,15 @@ impl<P: Carried> Line<P> {
     /// A packet finds the transmitter idle and nothing that could keep it: it is sent at once.
     #[inline(always)]
     fn pass<O: Observer + ?Sized>(&mut self, now: Time, packet: &P, observer: &mut O) {
-        observer.enqueued(now, self.port, packet.headers(), 1);
         let departure = self.transmitter.send(now, packet);
         let bytes = u64::from(packet.wire_len());
         self.counts.offered_bytes += bytes;
         self.counts.sent_bytes += bytes;
         self.counts.sent_packets += 1;
         self.counts.sent_segments += u64::from(packet.segments());
-        let (_, packet) = self.pipe.wait(departure.out + self.delay, *packet);
-        packet.leave_port();
-        observer.dequeued(now, self.port, packet.headers(), Span::ZERO);
+        let (_, leaves) = self.pipe.wait(departure.out + self.delay, *packet);
+        leaves.leave_port();
+        observer.passed(now, self.port, packet.headers(), leaves.headers());
         self.pipe.send();
     }
 

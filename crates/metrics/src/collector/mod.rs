@@ -383,6 +383,16 @@ impl Observer for Collector {
         self.links[port.index()].on_dequeued(packet, sojourn);
     }
 
+    #[inline]
+    fn passed(&mut self, now: Time, port: PortId, _: &Packet, leaves: &Packet) {
+        if now >= self.tick {
+            self.advance(now);
+        }
+        let link = &mut self.links[port.index()];
+        link.on_enqueued(1);
+        link.on_dequeued(leaves, Span::ZERO);
+    }
+
     #[inline(never)]
     fn dropped(&mut self, now: Time, port: PortId, packet: &Packet, why: DropReason) {
         if now >= self.tick {
