@@ -27,8 +27,10 @@ pub(crate) struct Agenda {
     end_wakes: Vec<Time>,
     /// Places that are woken seldom; they have a tree of their own, so that the others stay small.
     quiet: Tournament<4>,
-    /// Places below this are in `pair`; it is that of `third`, if it is busy.
+    /// Places below this are in `pair`.
     first_other: u32,
+    /// The place of `third`; none has that number if nothing else is busy.
+    third_place: u32,
     /// The place of the first end.
     first_end: u32,
     /// Places from this on are in `quiet`.
@@ -56,6 +58,7 @@ impl Agenda {
             end_wakes: vec![Time::NEVER; ends],
             quiet: Tournament::new(places - busy - ends),
             first_other: pair as u32,
+            third_place: if busy > pair { pair as u32 } else { u32::MAX },
             first_end: busy as u32,
             first_quiet: (busy + ends) as u32,
             place_bits,
@@ -70,6 +73,9 @@ impl Agenda {
         if place.0 < self.first_other {
             let key = self.key(place, at);
             self.pair.set(place.0, key);
+        } else if place.0 == self.third_place {
+            self.third = self.key(place, at);
+            self.others_first = self.third.min(self.others.first);
         } else {
             self.set_other(place, at);
         }
@@ -86,8 +92,6 @@ impl Agenda {
         } else if place.0 >= self.first_quiet {
             self.quiet.set(place.0 - self.first_quiet, key);
             return;
-        } else if place.0 == self.first_other {
-            self.third = key;
         } else {
             let leaf = self.end_wakes.len() as u32 + place.0 - self.first_other - 1;
             self.others.set(leaf, key);

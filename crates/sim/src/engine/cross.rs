@@ -164,7 +164,12 @@ impl<O: Observer> Engine<'_, O> {
     pub(super) fn pass_on(&mut self, packet: &Packet) {
         let flow = &self.flows[packet.flow.0 as usize];
         let way = flow.way(packet.direction);
-        self.pass_on_to(way.links.get(usize::from(packet.hop)).copied(), packet);
+        match way.links.get(usize::from(packet.hop)).copied() {
+            Some(port) if port.index() >= self.links.len() => {
+                self.offer_to_carrier(port.index(), packet);
+            }
+            next => self.pass_on_to(next, packet),
+        }
     }
 
     /// The same, where the next link is known.

@@ -55,11 +55,13 @@ impl<P: Carried> Radio<P> {
         self.medium.counts(self.own(port))
     }
 
+    /// Takes a packet of one segment in. Gives when the radio must be woken then.
     #[inline(never)]
-    fn enter(&mut self, now: Time, port: PortId, packet: &P, observer: &mut dyn Observer) {
+    fn enter(&mut self, now: Time, port: PortId, packet: &P, observer: &mut dyn Observer) -> Time {
         let own = self.own(port);
         let Self { first, medium, ledgers, lost, .. } = self;
         medium.offer(now, own, packet, &mut Notes { first: *first, ledgers, lost, observer });
+        medium.next_wake()
     }
 
     fn air_sample(&self, port: Port) -> AirSample {
@@ -146,9 +148,23 @@ impl<P: Carried> Carrier<P> for Radio<P> {
 
     fn put_in(&mut self, now: Time, port: PortId, packet: &P, observer: &mut dyn Observer) {
         match packet.segments() {
-            1 => self.enter(now, port, packet, observer),
+            1 => _ = self.enter(now, port, packet, observer),
             _ => self.offer(now, port, *packet, observer),
         }
+    }
+
+    fn take_in(
+        &mut self,
+        now: Time,
+        port: PortId,
+        packet: &P,
+        observer: &mut dyn Observer,
+    ) -> Time {
+        if packet.segments() == 1 {
+            return self.enter(now, port, packet, observer);
+        }
+        self.offer(now, port, *packet, observer);
+        self.next_wake()
     }
 
     fn turn(&mut self, now: Time, observer: &mut dyn Observer) -> (Option<(PortId, P)>, Time) {
