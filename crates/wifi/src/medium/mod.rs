@@ -39,7 +39,7 @@ use crate::mac::classify::access_category;
 use crate::mac::edca::{AccessCategory, Countdown, Edcaf};
 use crate::phy::{Format, Mode};
 use crate::port::{Listener, Port};
-use crate::queueing::{Arrival, Hardware, Queue, QueueKind};
+use crate::queueing::{Arrival, Hardware, Queue, QueueKind, Released};
 use crate::store::{Slot, Store};
 
 const CATEGORIES: usize = AccessCategory::COUNT;
@@ -259,17 +259,22 @@ impl<P: Reshape + Send> Medium<P> {
         self.next_access.min(self.arrive_at).min(others)
     }
 
+    /// Whether anything is due. Usually only a packet comes out.
+    #[inline]
+    pub(crate) fn is_due(&self, now: Time) -> bool {
+        self.due_at <= now
+    }
+
     /// Does everything that is due.
     #[inline]
     pub fn on_wake(&mut self, now: Time, listener: &mut impl Listener<P>) {
-        // Usually only a packet comes out.
-        if self.due_at <= now {
+        if self.is_due(now) {
             self.act(now, listener);
         }
     }
 
     #[inline(never)]
-    fn act(&mut self, now: Time, listener: &mut impl Listener<P>) {
+    pub(crate) fn act(&mut self, now: Time, listener: &mut impl Listener<P>) {
         if self.arrive_at <= now {
             self.arrive(now, listener);
         }
@@ -301,20 +306,11 @@ impl<P: Reshape + Send> Medium<P> {
         Some((port, self.store.take(slot)))
     }
 
-    /// [`Medium::on_wake`], [`Medium::poll_deliver`] and [`Medium::next_wake`] in one; what has come out must be
-    /// copied at once.
+    /// [`Medium::poll_deliver`], where the packet lies; it must be copied at once.
     #[inline]
-    pub(crate) fn turn(
-        &mut self,
-        now: Time,
-        listener: &mut impl Listener<P>,
-    ) -> (Option<(Port, &mut P)>, Time) {
-        if self.due_at <= now {
-            self.act(now, listener);
-        }
-        let out = self.outbox.pop_front_if(|next| next.0 <= now);
-        let next = self.outbox.front().map_or(Time::NEVER, |next| next.0);
-        (out.map(|(_, port, slot)| (port, self.store.vacate(slot))), next.min(self.due_at))
+    pub(crate) fn poll_in_place(&mut self, now: Time) -> Option<(Port, &mut P)> {
+        let (_, port, slot) = self.outbox.pop_front_if(|next| next.0 <= now)?;
+        Some((port, self.store.vacate(slot)))
     }
 
     /// The next packet of those that will come out before `before`, with its time, if it is of a port that `may`; it must
@@ -812,28 +808,21 @@ impl<P: Reshape + Send> Medium<P> {
             }
         }
         while link.agreement.has_room(link.sending.window) {
-            let first = match &staged {
-                Some(staged) => staged.first(station).copied(),
-                None => queue.first(now, station, category, store, listener).copied(),
+            let is_qos = self.config.is_qos;
+            let (mut body, mut mpdu) = (0, 0);
+            let next_fits = |next: &Released| {
+                body = crate::mac::aggregation::msdu_octets(next.ip_len);
+                mpdu = crate::mac::aggregation::mpdu_octets(body, is_qos);
+                fits(&psdu, mpdu)
+            };
+            let first = match &mut staged {
+                Some(staged) => staged.pop_if(station, next_fits),
+                None => queue.pop_if(now, station, category, store, listener, next_fits),
             };
             let Some(first) = first else { break };
-            let mut body = crate::mac::aggregation::msdu_octets(first.ip_len);
-            let is_qos = self.config.is_qos;
-            let mut mpdu = crate::mac::aggregation::mpdu_octets(body, is_qos);
-            if !fits(&psdu, mpdu) {
-                break;
-            }
-            match &mut staged {
-                Some(staged) => _ = staged.pop(station),
-                None => {
-                    queue.pop(station, category);
-                    listener.framed(
-                        now,
-                        first.port,
-                        store.at(first.slot),
-                        now.since(first.arrived),
-                    );
-                }
+            if staged.is_none() {
+                let wait = now.since(first.arrived);
+                listener.framed(now, first.port, store.at(first.slot), wait);
             }
             psdu.add(mpdu);
             link.agreement.append(link::msdu(&first, mpdu, ppdu));

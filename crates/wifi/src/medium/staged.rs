@@ -115,6 +115,17 @@ impl Staged {
         self.stations[station].packets.pop_front().map(|(_, packet)| packet)
     }
 
+    /// [`Staged::pop`], if the packet is one that `may` leave.
+    #[inline]
+    pub(super) fn pop_if(
+        &mut self,
+        station: usize,
+        may: impl FnOnce(&Released) -> bool,
+    ) -> Option<Released> {
+        let packets = &mut self.stations[station].packets;
+        packets.pop_front_if(|(_, packet)| may(packet)).map(|(_, packet)| packet)
+    }
+
     /// So many packets of a station are delivered or given up. Returns what they were taken to need.
     pub(super) fn release(&mut self, station: usize, packets: u32) -> Span {
         let of = &mut self.stations[station];

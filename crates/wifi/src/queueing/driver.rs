@@ -199,6 +199,17 @@ impl<P: Reshape + Send> Driver<P> {
         self.waiting[station * AccessCategory::COUNT + ac as usize].pop_front()
     }
 
+    #[inline]
+    pub(crate) fn pop_if(
+        &mut self,
+        station: usize,
+        ac: AccessCategory,
+        may: impl FnOnce(&Released) -> bool,
+    ) -> Option<Released> {
+        let waiting = &mut self.waiting[station * AccessCategory::COUNT + ac as usize];
+        waiting.pop_front_if(|packet| may(packet))
+    }
+
     pub(crate) fn first(&self, station: usize, ac: AccessCategory) -> Option<&Released> {
         self.waiting[station * AccessCategory::COUNT + ac as usize].front()
     }

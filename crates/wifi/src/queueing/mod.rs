@@ -213,6 +213,26 @@ impl<P: Reshape + Send> Queue<P> {
         }
     }
 
+    /// Takes out the packet for the station that leaves next, if it is one that `may`.
+    #[inline]
+    pub(crate) fn pop_if(
+        &mut self,
+        now: Time,
+        station: usize,
+        ac: AccessCategory,
+        store: &mut Store<P>,
+        listener: &mut impl Listener<P>,
+        may: impl FnOnce(&Released) -> bool,
+    ) -> Option<Released> {
+        match self {
+            Self::Driver(driver) => driver.pop_if(station, ac, may),
+            Self::Managed(queue) => {
+                let first = queue.first(now, station, ac, store, listener)?;
+                if may(first) { queue.pop(station, ac) } else { None }
+            }
+        }
+    }
+
     /// Whether packets wait for the station.
     pub(crate) fn has_packets(&self, station: usize, ac: AccessCategory) -> bool {
         match self {

@@ -64,6 +64,12 @@ impl<P: Carried> Radio<P> {
         medium.next_wake()
     }
 
+    #[inline(never)]
+    fn act(&mut self, now: Time, observer: &mut dyn Observer) {
+        let Self { first, medium, ledgers, lost, .. } = self;
+        medium.act(now, &mut Notes { first: *first, ledgers, lost, observer });
+    }
+
     fn air_sample(&self, port: Port) -> AirSample {
         let LinkCounts { airtime, ppdus, mpdus, failed, attempts, collided, .. } =
             self.medium.counts(port);
@@ -168,14 +174,16 @@ impl<P: Carried> Carrier<P> for Radio<P> {
     }
 
     fn turn(&mut self, now: Time, observer: &mut dyn Observer) -> (Option<(PortId, P)>, Time) {
-        let Self { first, medium, ledgers, lost } = self;
-        let mut notes = Notes { first: *first, ledgers, lost, observer };
-        let (Some((port, packet)), wake) = medium.turn(now, &mut notes) else {
-            return (None, medium.next_wake());
+        if self.medium.is_due(now) {
+            self.act(now, observer);
+        }
+        let Some((port, packet)) = self.medium.poll_in_place(now) else {
+            return (None, self.next_wake());
         };
-        ledgers[usize::from(port.index())].deliver(packet.wire_len());
+        self.ledgers[usize::from(port.index())].deliver(packet.wire_len());
         packet.leave_port();
-        (Some((PortId(first.0 + port.index()), *packet)), wake)
+        let delivered = (PortId(self.first.0 + port.index()), *packet);
+        (Some(delivered), self.next_wake())
     }
 
     fn next_wake(&self) -> Time {
@@ -187,8 +195,9 @@ impl<P: Carried> Carrier<P> for Radio<P> {
     }
 
     fn on_wake(&mut self, now: Time, observer: &mut dyn Observer) {
-        let Self { first, medium, ledgers, lost, .. } = self;
-        medium.on_wake(now, &mut Notes { first: *first, ledgers, lost, observer });
+        if self.medium.is_due(now) {
+            self.act(now, observer);
+        }
     }
 
     fn poll_deliver(&mut self, now: Time) -> Option<(PortId, P)> {
