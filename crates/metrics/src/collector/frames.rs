@@ -61,6 +61,11 @@ impl Pending {
     fn is_complete(&self) -> bool {
         self.is_closed && self.arrived == self.parts
     }
+
+    /// Whether it is complete or never will be; `behind` is how far it is behind the newest complete one.
+    fn is_over(&self, behind: u32, is_told: bool) -> bool {
+        self.is_complete() || (self.is_lost && self.is_closed) || (!is_told && behind > REORDERING)
+    }
 }
 
 impl Default for Frames {
@@ -258,18 +263,31 @@ impl Frames {
     }
 
     /// Removes from the front the frames that are complete or never will be.
+    #[inline]
     fn settle(&mut self, newest_complete: Option<u32>) {
-        while let Some(front) = self.pending.front() {
-            let behind = newest_complete.map_or(0, |newest| newest.saturating_sub(self.first));
-            if front.is_complete() {
-                self.pending.pop_front();
-                self.first += 1;
-            } else if (front.is_lost && front.is_closed) || (!self.is_told && behind > REORDERING) {
-                self.give_up_first();
-            } else {
-                return;
-            }
+        // Usually the first is still under way.
+        let behind = newest_complete.map_or(0, |newest| newest.saturating_sub(self.first));
+        if self.pending.front().is_some_and(|front| front.is_over(behind, self.is_told)) {
+            self.remove_over(newest_complete);
         }
+    }
+
+    #[inline(never)]
+    fn remove_over(&mut self, newest_complete: Option<u32>) {
+        let Self { pending, first, lost, recent, is_told, .. } = self;
+        let before = *first;
+        for frame in pending.iter() {
+            let behind = newest_complete.map_or(0, |newest| newest.saturating_sub(*first));
+            if !frame.is_over(behind, *is_told) {
+                break;
+            }
+            if !frame.is_complete() {
+                *lost += 1;
+                recent.on_lost(frame.sent);
+            }
+            *first += 1;
+        }
+        pending.drain(..(*first - before) as usize);
     }
 
     fn give_up_first(&mut self) {
