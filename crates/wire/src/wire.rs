@@ -10,7 +10,7 @@ use sojourn_core::{
     Time, Who,
 };
 use sojourn_link::{
-    DelayLine, Jitter, JitterConfig, Loss, LossConfig, Policer, PolicerConfig, Reorder,
+    DelayLine, Departure, Jitter, JitterConfig, Loss, LossConfig, Policer, PolicerConfig, Reorder,
     ReorderConfig, Transmitter,
 };
 use sojourn_qdisc::{Admission, AnyQdisc, Backlog, Config, Dequeue, Enqueue, Qdisc, Sink};
@@ -229,10 +229,10 @@ impl<P: Carried> Wire<P> {
             && line.due.is_never()
             && !line.guards_entry
             && !line.disturbs
-            && line.transmitter.ready_at(now) == now
             && admission.has_room(packet.wire_len())
+            && let Some(departure) = line.transmitter.send_if_idle(now, packet)
         {
-            line.pass(now, packet, observer);
+            line.pass(now, packet, departure, observer);
             return;
         }
         self.settle(now, observer);
@@ -564,10 +564,15 @@ impl<P: Carried> Line<P> {
         self.due = if admission.backlog().packets > 0 { ready } else { Time::NEVER };
     }
 
-    /// A packet finds the transmitter idle and nothing that could keep it: it is sent at once.
+    /// A packet has found the transmitter idle and nothing that could keep it: it was sent at once.
     #[inline(always)]
-    fn pass<O: Observer + ?Sized>(&mut self, now: Time, packet: &P, observer: &mut O) {
-        let departure = self.transmitter.send(now, packet);
+    fn pass<O: Observer + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &P,
+        departure: Departure,
+        observer: &mut O,
+    ) {
         let bytes = u64::from(packet.wire_len());
         self.counts.offered_bytes += bytes;
         self.counts.sent_bytes += bytes;

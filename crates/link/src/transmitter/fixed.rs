@@ -58,6 +58,11 @@ impl Fixed {
         Departure { out, ready: out }
     }
 
+    #[inline(always)]
+    pub fn send_if_idle(&mut self, now: Time, packet: &impl Queued) -> Option<Departure> {
+        (now.as_nanos() >= self.ready).then(|| self.send(now, packet))
+    }
+
     #[inline]
     pub fn ready_at(&self, now: Time) -> Time {
         now.max(Time::from_nanos(self.ready))

@@ -58,6 +58,15 @@ impl Transmitter {
         self.send_otherwise(now, packet)
     }
 
+    /// [`Transmitter::send`] if nothing is being sent; otherwise nothing has happened.
+    #[inline]
+    pub fn send_if_idle(&mut self, now: Time, packet: &impl Queued) -> Option<Departure> {
+        if let Self::Fixed(fixed) = self {
+            return fixed.send_if_idle(now, packet);
+        }
+        (self.ready_otherwise(now) == now).then(|| self.send_otherwise(now, packet))
+    }
+
     #[inline(never)]
     fn send_otherwise(&mut self, now: Time, packet: &impl Queued) -> Departure {
         match self {

@@ -244,6 +244,14 @@ impl Collector {
         self.links[port.index()].on_dequeued(packet, sojourn);
     }
 
+    /// The same of [`Collector::dropped`].
+    #[cold]
+    #[inline(never)]
+    fn dropped_in_next_row(&mut self, now: Time, port: PortId, packet: &Packet, why: DropReason) {
+        self.advance(now);
+        self.on_dropped(now, port, packet, why);
+    }
+
     fn end_warmup(&mut self) {
         self.is_warm = true;
         self.flows.iter_mut().for_each(|flow| flow.end_warmup(self.warmup));
@@ -396,7 +404,7 @@ impl Observer for Collector {
     #[inline(never)]
     fn dropped(&mut self, now: Time, port: PortId, packet: &Packet, why: DropReason) {
         if now >= self.tick {
-            self.advance(now);
+            return self.dropped_in_next_row(now, port, packet, why);
         }
         self.on_dropped(now, port, packet, why);
     }
