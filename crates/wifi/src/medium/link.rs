@@ -2,6 +2,7 @@
 
 use sojourn_core::{Span, Time};
 
+use super::staged::Cost;
 use super::{Config, Radio};
 use crate::mac::block_ack::{Agreement, Fate, Msdu};
 use crate::mac::frames;
@@ -11,6 +12,8 @@ use crate::queueing::Released;
 
 pub(crate) struct Link {
     pub(crate) sending: Sending,
+    /// What airtime queue limits take a packet to need when it sends so.
+    pub(super) cost: Cost,
     /// Its position among the modes of its port.
     pub(crate) choice: u16,
     pub(crate) agreement: Agreement,
@@ -38,7 +41,8 @@ pub(crate) struct Sending {
 
 impl Link {
     pub(crate) fn new(radio: Radio, config: &Config) -> Self {
-        Self { sending: Sending::new(radio, config), choice: 0, agreement: Agreement::new() }
+        let (sending, cost) = (Sending::new(radio, config), Cost::new(&radio.mode));
+        Self { sending, cost, choice: 0, agreement: Agreement::new() }
     }
 
     /// When the oldest frame arrived that has been sent before and must be sent again.

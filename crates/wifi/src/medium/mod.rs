@@ -235,7 +235,28 @@ impl<P: Reshape + Send> Medium<P> {
             self.pending[index] += taken;
             return;
         }
-        self.note(now, node, ac, taken, Some(arrival.station()), listener);
+        self.note_arrival(now, node, ac, taken, arrival.station(), listener);
+    }
+
+    /// `taken` more packets of a station may be sent.
+    #[inline(never)]
+    fn note_arrival(
+        &mut self,
+        now: Time,
+        node: usize,
+        ac: AccessCategory,
+        taken: u32,
+        station: usize,
+        listener: &mut impl Listener<P>,
+    ) {
+        let index = node * CATEGORIES + ac as usize;
+        // Usually the hardware has enough for the station, where airtime queue limits let packets in.
+        if self.edcafs[index].has_frames && self.hardware_has_enough(node, ac, station) {
+            self.pending[index] += taken;
+            self.forget_dropped(node);
+            return;
+        }
+        self.note(now, node, ac, taken, Some(station), listener);
         self.due_at = self.next_due();
     }
 
@@ -548,6 +569,15 @@ impl<P: Reshape + Send> Medium<P> {
         node == 0 && (self.prepares || self.staged.is_some())
     }
 
+    /// Whether airtime queue limits keep further packets for a station out.
+    #[inline]
+    fn hardware_has_enough(&self, node: usize, ac: AccessCategory, station: usize) -> bool {
+        let hardware = self.config.queue.hardware;
+        let has_enough =
+            |staged: &[Staged; CATEGORIES]| staged[ac as usize].has_enough(station, hardware);
+        node == 0 && self.staged.as_deref().is_some_and(has_enough)
+    }
+
     /// Lets packets into the hardware as far as the airtime queue limits allow; `arrived` is set if only that station
     /// has more than before.
     fn stage(
@@ -569,14 +599,14 @@ impl<P: Reshape + Send> Medium<P> {
         while let Some(station) =
             queue.choose(ac, stations, |_| None, |s| staged.has_enough(s, hardware))
         {
-            let mode = self.links[Self::link_index(0, station, ac as usize)].sending.mode;
+            let cost = &self.links[Self::link_index(0, station, ac as usize)].cost;
             while !staged.has_enough(station, hardware)
                 && queue.first(now, station, ac, store, listener).is_some()
             {
                 let Some(packet) = queue.pop(station, ac) else { break };
                 listener.framed(now, packet.port, store.at(packet.slot), now.since(packet.arrived));
                 // What is under way counts against its deficit.
-                let estimate = staged.push(station, packet, mode, aggregates);
+                let estimate = staged.push(station, packet, cost, aggregates);
                 queue.charge(ac, station, estimate);
             }
         }

@@ -8,6 +8,7 @@ use sojourn_qdisc::Reshape;
 
 use super::attempt::Ppdu;
 use super::link::Sending;
+use super::staged::Cost;
 use super::{CATEGORIES, Config, Medium, Radio};
 use crate::mac::edca::AccessCategory;
 use crate::phy::Mode;
@@ -16,8 +17,8 @@ use crate::rate::PortRate;
 /// The modes of a port whose mode changes.
 pub(crate) struct Adaptive {
     rate: PortRate,
-    /// How it sends in each of them.
-    sendings: Vec<Sending>,
+    /// How it sends in each of them, and what a packet then needs.
+    sendings: Vec<(Sending, Cost)>,
 }
 
 /// An entry for each port; an empty list if the modes of the cell never change.
@@ -32,7 +33,9 @@ pub(super) fn adaptive(config: &Config, random: &mut Stream) -> Vec<Option<Box<A
         let radios = [config.stations[station].down, config.stations[station].up];
         for (port, radio) in (2 * station..).zip(radios) {
             let rate = PortRate::new(rates, radio.mode, random);
-            let sending = |mode: &Mode| Sending::new(Radio { mode: *mode, ..radio }, config);
+            let sending = |mode: &Mode| {
+                (Sending::new(Radio { mode: *mode, ..radio }, config), Cost::new(mode))
+            };
             let sendings = rate.modes().iter().map(sending).collect();
             ports[port] = Some(Box::new(Adaptive { rate, sendings }));
         }
@@ -51,8 +54,9 @@ impl<P: Reshape + Send> Medium<P> {
     pub(super) fn adapt(&mut self, now: Time, link: usize) {
         let Some(adaptive) = self.adaptive(link) else { return };
         let choice = adaptive.rate.choose(now);
-        let sending = adaptive.sendings[choice];
-        (self.links[link].sending, self.links[link].choice) = (sending, choice as u16);
+        let (sending, cost) = adaptive.sendings[choice];
+        let link = &mut self.links[link];
+        (link.sending, link.cost, link.choice) = (sending, cost, choice as u16);
     }
 
     /// Goes back to the mode that a PPDU was put together for.
@@ -60,8 +64,9 @@ impl<P: Reshape + Send> Medium<P> {
     pub(super) fn use_choice(&mut self, ppdu: &Ppdu) {
         let link = ppdu.link as usize;
         let Some(adaptive) = self.adaptive(link) else { return };
-        let sending = adaptive.sendings[usize::from(ppdu.choice)];
-        (self.links[link].sending, self.links[link].choice) = (sending, ppdu.choice);
+        let (sending, cost) = adaptive.sendings[usize::from(ppdu.choice)];
+        let link = &mut self.links[link];
+        (link.sending, link.cost, link.choice) = (sending, cost, ppdu.choice);
     }
 
     /// Tells whoever chooses the modes how many MPDUs of the PPDU were acknowledged.

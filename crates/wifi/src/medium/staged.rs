@@ -27,26 +27,25 @@ struct Station {
     own: Span,
     /// Of each packet that `own` counts.
     estimates: VecDeque<Span>,
-    cost: Cost,
 }
 
 /// Octets of a header, a trailer and LLC that a packet gets.
 const HEADERS: u64 = 38;
 
 /// What a packet takes in a mode.
-#[derive(Clone, Copy)]
-struct Cost {
-    mode: Option<Mode>,
-    /// Its share of preambles and the like.
-    overhead: Span,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cost {
+    /// Preambles and the like of a packet alone, and its share of them in an aggregate of usual size.
+    alone: Span,
+    share: Span,
     per_kib: Span,
 }
 
 impl Cost {
-    fn new(mode: Mode, aggregates: bool) -> Self {
+    pub(super) fn new(mode: &Mode) -> Self {
         let per_kib = (mode.txtime(33 << 10) - mode.txtime(1 << 10)) / 32;
         let usual: u64 = match per_kib.as_micros() {
-            _ if !aggregates || mode.format() <= Format::NonHt => 1,
+            _ if mode.format() <= Format::NonHt => 1,
             401.. => 2,
             251.. => 4,
             151.. => 8,
@@ -54,12 +53,14 @@ impl Cost {
             time if time > 20 || mode.format() <= Format::HtMixed => 32,
             _ => 64,
         };
-        Self { mode: Some(mode), overhead: mode.preamble() / usual, per_kib }
+        let alone = mode.preamble();
+        Self { alone, share: alone / usual, per_kib }
     }
 
-    fn of(&self, ip_len: u32) -> Span {
+    fn of(&self, ip_len: u32, aggregates: bool) -> Span {
         let nanos = self.per_kib.as_nanos() * (u64::from(ip_len) + HEADERS) / 1024;
-        self.overhead + Span::from_nanos(nanos)
+        let overhead = if aggregates { self.share } else { self.alone };
+        overhead + Span::from_nanos(nanos)
     }
 }
 
@@ -70,7 +71,6 @@ impl Staged {
             is_listed: false,
             own: Span::ZERO,
             estimates: VecDeque::new(),
-            cost: Cost { mode: None, overhead: Span::ZERO, per_kib: Span::ZERO },
         };
         Self {
             stations: (0..stations).map(|_| station()).collect(),
@@ -85,14 +85,11 @@ impl Staged {
         &mut self,
         station: usize,
         packet: Released,
-        mode: Mode,
+        cost: &Cost,
         aggregates: bool,
     ) -> Span {
         let of = &mut self.stations[station];
-        if of.cost.mode != Some(mode) {
-            of.cost = Cost::new(mode, aggregates);
-        }
-        let estimate = of.cost.of(packet.ip_len);
+        let estimate = cost.of(packet.ip_len, aggregates);
         self.came += 1;
         of.packets.push_back((self.came, packet));
         of.estimates.push_back(estimate);
