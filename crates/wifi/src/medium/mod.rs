@@ -250,8 +250,11 @@ impl<P: Reshape + Send> Medium<P> {
         listener: &mut impl Listener<P>,
     ) {
         let index = node * CATEGORIES + ac as usize;
-        // Usually the hardware has enough for the station, where airtime queue limits let packets in.
-        if self.edcafs[index].has_frames && self.hardware_has_enough(node, ac, station) {
+        let may_wait = !self.fills_hardware(node) || self.hardware_has_enough(node, ac, station);
+        let lacks_trigger =
+            node > 0 && self.multi.as_ref().is_some_and(|multi| multi.lacks_trigger());
+        // Usually its function counts down already.
+        if may_wait && !lacks_trigger && self.edcafs[index].has_frames {
             self.pending[index] += taken;
             self.forget_dropped(node);
             return;

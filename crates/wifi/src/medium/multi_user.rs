@@ -88,9 +88,14 @@ impl MultiUser {
 
     /// A station has something to send.
     pub(super) fn wants_trigger(&mut self, now: Time) {
-        if self.config.uplink && !self.is_trigger_due && self.trigger_at.is_never() {
+        if self.lacks_trigger() {
             self.trigger_at = now;
         }
+    }
+
+    /// Whether a Trigger frame must be asked for when a station has something to send.
+    pub(super) fn lacks_trigger(&self) -> bool {
+        self.config.uplink && !self.is_trigger_due && self.trigger_at.is_never()
     }
 
     /// The time for a Trigger frame has come.
