@@ -2,7 +2,7 @@
 //!
 //! It works like libwebrtc's: what was sent is a debt that is paid off at the pacing rate. Packets leave
 //! while the debt is less than a burst; without a burst each waits for the time of the one before it. Where
-//! the queue has a limit, the rate is raised when it would last longer.
+//! the queue has a limit, the rate is raised when packets would wait longer than that in the mean.
 
 use alloc::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use crate::control::{Outputs, Probe};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PacerConfig {
     pub(crate) burst: Span,
-    /// Packets leave faster if they would wait longer.
+    /// Packets leave faster if they would wait longer in the mean.
     pub(crate) queue_limit: Option<Span>,
     /// Bytes of a packet of padding, headers included.
     pub(crate) padding: u32,
@@ -27,8 +27,9 @@ pub(crate) struct Pacer {
     audio: VecDeque<(Time, Item)>,
     repair: VecDeque<(Time, Item)>,
     video: VecDeque<(Time, Item)>,
-    /// Bytes that wait, audio not counted.
+    /// Bytes that wait, and the sum of the times since when in nanoseconds, audio not counted.
     queued: u64,
+    since: u64,
     pacing: Option<Rate>,
     padding: Rate,
     /// Bytes that may be in flight, and those that are.
@@ -69,6 +70,7 @@ impl Pacer {
             repair: VecDeque::new(),
             video: VecDeque::new(),
             queued: 0,
+            since: 0,
             pacing: None,
             padding: Rate::ZERO,
             window: None,
@@ -105,6 +107,7 @@ impl Pacer {
         queue.push_back((now, item));
         if item.stream != RtpStream::Audio {
             self.queued += u64::from(item.size);
+            self.since += now.as_nanos();
         }
     }
 
@@ -116,6 +119,13 @@ impl Pacer {
     /// How long the oldest packet has waited.
     pub(crate) fn queue_delay(&self, now: Time) -> Span {
         self.oldest().map_or(Span::ZERO, |since| now.since(since))
+    }
+
+    /// How long packets have waited in the mean.
+    fn mean_wait(&self, now: Time) -> Span {
+        let packets = (self.repair.len() + self.video.len()) as u64;
+        let mean = self.since.checked_div(packets).map_or(now, Time::from_nanos);
+        now.since(mean)
     }
 
     fn oldest(&self) -> Option<Time> {
@@ -137,7 +147,7 @@ impl Pacer {
         if self.queued == 0 || least == f64::INFINITY {
             return least;
         }
-        let left = limit.saturating_sub(self.queue_delay(now));
+        let left = limit.saturating_sub(self.mean_wait(now));
         let needed = self.queued as f64 / left.as_secs_f64().max(0.001);
         least.max(needed)
     }
@@ -238,8 +248,9 @@ impl Pacer {
         }
         let probe = if is_probe { self.prober.send(now, size) } else { None };
         Some(match next {
-            Some((_, item)) => {
+            Some((since, item)) => {
                 self.queued -= u64::from(item.size);
+                self.since -= since.as_nanos();
                 Release::Media { item, probe }
             }
             None => Release::Padding { probe },
@@ -329,6 +340,16 @@ mod tests {
         (0..100).for_each(|_| pacer.push(Time::ZERO, item(RtpStream::Video)));
         let last = leaves(&mut pacer, 10_000).last().copied();
         assert!(last.is_some_and(|last| last <= 2000), "{last:?}");
+    }
+
+    /// Half of 100 kB has waited for 1 s, so the mean wait is 0.5 s, and 1.5 s are left.
+    #[test]
+    fn it_is_the_mean_wait_that_counts() {
+        let mut pacer = pacer(1);
+        (0..50).for_each(|_| pacer.push(Time::ZERO, item(RtpStream::Video)));
+        let at = Time::from_nanos(1_000_000_000);
+        (0..50).for_each(|_| pacer.push(at, item(RtpStream::Repair)));
+        assert!((pacer.rate(at) - 100_000.0 / 1.5).abs() < 1.0, "{}", pacer.rate(at));
     }
 
     #[test]
