@@ -34,6 +34,9 @@ pub(super) struct Sender<const PARITY: bool> {
     /// When the packet before left. One of a burst leaves after the other, though they are given to the path at once:
     /// controllers tell packets that left together from those that a queue joined.
     left: Time,
+    /// How long the machine takes to send a packet, and until when it is busy with the one before.
+    gap: Span,
+    busy: Time,
     fps: f64,
     min: Rate,
     max: Rate,
@@ -206,6 +209,8 @@ impl<const PARITY: bool> Sender<PARITY> {
             stop: flow.stop,
             now: start,
             left: Time::ZERO,
+            gap: spec.packet_gap,
+            busy: Time::ZERO,
             fps: spec.fps,
             min: spec.min_rate,
             max: spec.max_rate,
@@ -483,6 +488,7 @@ impl<const PARITY: bool> Sender<PARITY> {
             RtpStream::Fec => Use::Fec,
         };
         self.left = now.max(self.left + Span::from_nanos(1));
+        self.busy = now + self.gap;
         let sent =
             Sent { number: self.transport.into(), at: self.left, size: item.size, purpose, probe };
         let outstanding = Outstanding {
@@ -673,6 +679,9 @@ impl<const PARITY: bool> Endpoint for Sender<PARITY> {
         if self.is_over() {
             return None;
         }
+        if now < self.busy {
+            return None;
+        }
         let release = self.pacer.poll(now)?;
         Some(self.send(now, release, around))
     }
@@ -688,7 +697,7 @@ impl<const PARITY: bool> Endpoint for Sender<PARITY> {
             false => Time::NEVER,
         };
         let report = if self.packets > 0 { self.report_at.max(self.now) } else { Time::NEVER };
-        let pacer = self.pacer.next(self.now);
+        let pacer = self.pacer.next(self.now).max(self.busy);
         capture.min(encoded).min(report).min(pacer).min(self.control.next_wake())
     }
 }

@@ -46,6 +46,7 @@ sojourn_core::params! {
     /// The parameters of libwebrtc's controller. Names are ours; the page has libwebrtc's.
     pub struct Config: "gcc", "Google congestion control as libwebrtc has it in 2026: trendline, loss-based v2, probing" {
         pub(crate) start: Rate = "300kbit", rate(Rate::from_bps(5000), FASTEST), "Rate before anything is known";
+        pub(crate) clock: Span = "0ms", time(Span::ZERO, Span::from_secs(1)), "Times of leaving count whole steps of this; 0: they are exact; 1ms is libwebrtc's, with a call's packet_gap";
         pub(crate) group: Span = "5ms", time(Span::ZERO, LONG), "Packets sent within this time of the first one are a group";
         pub(crate) burst_gap: Span = "5ms", time(Span::ZERO, LONG), "So are packets that arrive with gaps no longer than this, and closer together than they left; 0 for never";
         pub(crate) window: u32 = "20", whole(2, 1000), "Groups over which the trend is taken";
@@ -249,6 +250,12 @@ impl Gcc {
     }
 }
 
+/// The time in whole steps of a clock.
+fn counted(at: Time, clock: Span) -> Time {
+    let past = at.as_nanos().checked_rem(clock.as_nanos());
+    at - Span::from_nanos(past.unwrap_or(0))
+}
+
 impl Controller for Gcc {
     fn on_sent(&mut self, sent: &Sent, outstanding: &Outstanding) {
         self.alr.on_sent(sent.at, sent.size);
@@ -274,10 +281,12 @@ impl Controller for Gcc {
         for (at, place) in &self.arrived {
             let report = &feedback.reports[*place as usize];
             let packet = &report.packet;
-            self.throughput.on_packet(packet.at, *at, packet.size);
-            self.trendline.on_packet(&self.config, now, packet.at, *at);
+            let left = counted(packet.at, self.config.clock);
+            self.throughput.on_packet(left, *at, packet.size);
+            self.trendline.on_packet(&self.config, now, left, *at);
             if let Some(id) = packet.probe {
-                probed = self.probes.on_packet(id, report, *at).or(probed);
+                let packet = Sent { at: left, ..*packet };
+                probed = self.probes.on_packet(id, &packet, *at).or(probed);
             }
         }
         let acknowledged = self.throughput.rate();

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use sojourn_core::{Span, Time};
 
-use crate::control::{Probe, Report};
+use crate::control::{Probe, Sent};
 
 #[derive(Clone, Debug)]
 struct Cluster {
@@ -51,12 +51,12 @@ impl ProbeResults {
     }
 
     /// A packet of cluster `id` arrived. `Some` is the link's rate in bit/s.
-    pub(super) fn on_packet(&mut self, id: u32, report: &Report, arrived: Time) -> Option<f64> {
+    pub(super) fn on_packet(&mut self, id: u32, packet: &Sent, arrived: Time) -> Option<f64> {
         let is_old =
             |cluster: &Cluster| cluster.packets > 0 && cluster.last_arrived + LONGEST < arrived;
         self.clusters.retain(|cluster| !is_old(cluster));
         let cluster = self.clusters.iter_mut().find(|cluster| cluster.probe.id == id)?;
-        let (sent, bytes) = (report.packet.at, u64::from(report.packet.size));
+        let (sent, bytes) = (packet.at, u64::from(packet.size));
         cluster.packets += 1;
         cluster.bytes += bytes;
         cluster.first_sent = cluster.first_sent.min(sent);
@@ -96,10 +96,9 @@ impl Cluster {
 
 #[cfg(test)]
 mod tests {
-    use sojourn_core::{Ecn, Rate};
+    use sojourn_core::Rate;
 
     use super::*;
-    use crate::control::Sent;
 
     /// Packets of 1000 bytes, sent and arriving so many milliseconds apart; the last result.
     fn result(sent: u64, arrived: u64, packets: u64) -> Option<f64> {
@@ -116,8 +115,7 @@ mod tests {
         for n in 0..packets {
             let packet = Sent { number: n, at: ms(n * sent), size: 1000, ..Sent::default() };
             let at = ms(100 + n * arrived);
-            let report = Report { packet, arrived: Some(at), ecn: Ecn::NotEct };
-            last = results.on_packet(7, &report, at);
+            last = results.on_packet(7, &packet, at);
         }
         last
     }
