@@ -27,6 +27,8 @@ pub struct Situation {
 pub struct Call {
     pub kind: Kind,
     pub start: f64,
+    /// After so many seconds it sends its first packets, if that was measured.
+    pub connects_s: Option<f64>,
     pub max_kbps: f64,
     /// Which part of the announced estimate the application uses, if it decides that itself.
     pub share: Option<f64>,
