@@ -133,6 +133,7 @@ mod linux {
     /// Its clock moves on with each answer, and it never has a pause: a loop that waits for what does not come.
     fn walk() -> std::io::Result<()> {
         const ACK: u32 = 0;
+        const RUN: u32 = 6;
         let mut clock = UnixStream::connect("/proc/self/fd/9/clock")?;
         let mut answer = [0; 16];
         let mut now = 0;
@@ -143,9 +144,11 @@ mod linux {
                 clock.write_all(&message(kind, 1, time))?;
                 clock.read_exact(&mut answer)?;
             }
-            // How long it need not ask, and that it may run.
-            for _ in 0..2 {
+            // How long it need not ask, if it need not, and that it may run.
+            let mut may_run = false;
+            while !may_run {
                 clock.read_exact(&mut answer)?;
+                may_run = answer[..4] == RUN.to_ne_bytes();
                 let time = answer[8..].try_into().expect("eight bytes");
                 now = now.max(u64::from_ne_bytes(time));
                 answer[..4].copy_from_slice(&ACK.to_ne_bytes());
