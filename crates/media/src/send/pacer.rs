@@ -29,7 +29,7 @@ pub(crate) struct Pacer {
     video: VecDeque<(Time, Item)>,
     /// Bytes that wait, and the sum of the times since when in nanoseconds, audio not counted.
     queued: u64,
-    since: u64,
+    since: u128,
     pacing: Option<Rate>,
     padding: Rate,
     /// Bytes that may be in flight, and those that are.
@@ -107,7 +107,7 @@ impl Pacer {
         queue.push_back((now, item));
         if item.stream != RtpStream::Audio {
             self.queued += u64::from(item.size);
-            self.since += now.as_nanos();
+            self.since += u128::from(now.as_nanos());
         }
     }
 
@@ -123,8 +123,9 @@ impl Pacer {
 
     /// How long packets have waited in the mean.
     fn mean_wait(&self, now: Time) -> Span {
-        let packets = (self.repair.len() + self.video.len()) as u64;
-        let mean = self.since.checked_div(packets).map_or(now, Time::from_nanos);
+        let packets = (self.repair.len() + self.video.len()) as u128;
+        let mean = self.since.checked_div(packets);
+        let mean = mean.map_or(now, |nanos| Time::from_nanos(nanos as u64));
         now.since(mean)
     }
 
@@ -250,7 +251,7 @@ impl Pacer {
         Some(match next {
             Some((since, item)) => {
                 self.queued -= u64::from(item.size);
-                self.since -= since.as_nanos();
+                self.since -= u128::from(since.as_nanos());
                 Release::Media { item, probe }
             }
             None => Release::Padding { probe },
