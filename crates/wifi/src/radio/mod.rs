@@ -153,10 +153,7 @@ impl<P: Carried> Carrier<P> for Radio<P> {
     }
 
     fn put_in(&mut self, now: Time, port: PortId, packet: &P, observer: &mut dyn Observer) {
-        match packet.segments() {
-            1 => _ = self.enter(now, port, packet, observer),
-            _ => self.offer(now, port, *packet, observer),
-        }
+        self.take_in(now, port, packet, observer);
     }
 
     fn take_in(
