@@ -69,6 +69,7 @@ sojourn_core::params! {
         pub skip_after: Option<Span> as Maybe<Span> = "", time(Span::ZERO, LONG), "no frame is encoded while media has waited in the sender for longer; without it every frame is";
         pub copies: Option<Copies> as Maybe<Copies> = "", "which requests for a packet are answered; without it as the program does whose control it is, one for gcc and fixed, each for aiortc, and spaced for the others: spaced (10 ms after the last one or later), one (libwebrtc: none while a copy waits for its turn, nor for a round trip after one left) or each (aiortc: every one for the last 128 packets, and copies carry the time at which the packet first left)";
         pub known_rtt: Option<Span> as Maybe<Span> = "", time(Span::ZERO, LONG), "the round trip that the receiver takes for known: while losses are repaired, its pictures wait for 0.9 of it, and 200ms at most; 0ms: it knows none; without it the receiver measures it (RFC 3611)";
+        pub lip_sync: bool as Switch = "on", "voice and video wait for each other as in libwebrtc, so that lips move with the words; with playout=adaptive";
         pub playout_delay: Span = "0ms", time(Span::ZERO, LONG), "least time from a frame's usual arrival until it is shown";
         pub key_gap: Option<Span> as Maybe<Span> = "", time(Span::ZERO, LONG), "a request for a key frame is ignored if it comes sooner after the last one that was answered; without it 0ms for aiortc and 300ms for the others, as libwebrtc has it";
         pub frame_wait: Span = "3s", time(Span::from_millis(1), LONG), "without a frame for so long, the receiver asks for a key frame";
@@ -110,6 +111,9 @@ sojourn_core::choice!(FecScheme {
     "ulpfec" = FecScheme::Ulpfec,
     "flexfec" = FecScheme::Flexfec,
 });
+
+/// Sender and receiver reports of video are sent this often, on average.
+const REPORT_INTERVAL: Span = Span::from_secs(1);
 
 /// A checked call.
 #[derive(Clone, Debug, PartialEq)]
@@ -258,6 +262,14 @@ impl CallConfig {
             Stack::Aiortc => Span::ZERO,
             Stack::Libwebrtc | Stack::None => Span::from_millis(300),
         })
+    }
+
+    /// How often the sender reports of a voice are sent, on average.
+    fn voice_report_interval(&self) -> Span {
+        match self.control.stack() {
+            Stack::Aiortc => REPORT_INTERVAL,
+            Stack::Libwebrtc | Stack::None => Span::from_secs(5),
+        }
     }
 
     /// Its rate controller, with its parameters.

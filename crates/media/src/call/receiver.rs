@@ -11,17 +11,20 @@ use sojourn_core::{
 use sojourn_host::{Around, Endpoint, Endpoints, FlowSetup};
 
 use super::sender::next_report;
-use super::{CallConfig, CallSpec, Playout};
+use super::{CallConfig, CallSpec, Playout, REPORT_INTERVAL};
 use crate::control::{Arrival, Estimator, FeedbackKind};
 use crate::fec::{Arrived, FecScheme, Protected, Recovery};
 use crate::receive::{
-    Assembler, Jitter, Missing, NetEq, RoundTrip, Statistics, TICK, Timing, Whole,
+    Assembler, COMPARE_EVERY, Jitter, LipSync, Missing, NetEq, Newest, RoundTrip, Statistics, TICK,
+    Timing, Whole,
 };
 use crate::rtcp::{
     self, Block, CcfbArrivals, Extended, Message, Nack, ReceiverReport, ReferenceTime, Remb, SRTCP,
-    TwccArrivals, ntp_middle, source_of, unwrap, write_key_request,
+    SenderReport, TwccArrivals, ntp_middle, source_of, unwrap, write_key_request,
 };
-use crate::rtp::{IP_UDP, RTP, RTX, SRTP, VIDEO_CLOCK, abs_send_time, video_ticks};
+use crate::rtp::{
+    IP_UDP, RTP, RTX, SRTP, VIDEO_CLOCK, VOICE_CLOCK, abs_send_time, video_ticks, voice_ticks,
+};
 
 /// With `PARITY`, a receiver of a call with forward error correction; apart, so that others take no step for it.
 pub(super) struct Receiver<const PARITY: bool> {
@@ -82,6 +85,9 @@ struct Audio {
     /// When the next sound is given out; it ends when the sender has stopped and nothing is left.
     tick_at: Time,
     stop: Time,
+    lip_sync: Option<LipSync>,
+    /// When it is next compared with the video.
+    compare_at: Time,
 }
 
 /// Parity of the video.
@@ -165,6 +171,7 @@ impl<const PARITY: bool> Receiver<PARITY> {
             FeedbackKind::ReceiverReports => Feedback::None,
         };
         let around = call.video_packetiser().around();
+        let has_lip_sync = spec.lip_sync && spec.playout == Playout::Adaptive;
         // The sender draws from the flow's own stream; this end's has another name.
         let mut name = alloc::string::String::from(flow.name);
         name.push_str(" receiver");
@@ -201,6 +208,8 @@ impl<const PARITY: bool> Receiver<PARITY> {
                 around: call.packetiser().around(),
                 tick_at: Time::NEVER,
                 stop: flow.stop,
+                lip_sync: has_lip_sync.then(|| LipSync::new(VOICE_CLOCK, VIDEO_CLOCK)),
+                compare_at: if has_lip_sync { flow.start + COMPARE_EVERY } else { Time::NEVER },
             }),
             decodes: VecDeque::new(),
             shows: VecDeque::new(),
@@ -295,7 +304,7 @@ impl<const PARITY: bool> Receiver<PARITY> {
     fn take(&mut self, now: Time, rtp: &RtpBody, payload: u32, around: &mut Around<'_>) {
         if self.patience.is_never() {
             self.wait_for_frame(now);
-            self.report_at = now + next_report(&mut self.random);
+            self.report_at = now + next_report(&mut self.random, REPORT_INTERVAL);
         }
         self.heard_at = now;
         if rtp.is_key {
@@ -523,6 +532,22 @@ impl<const PARITY: bool> Receiver<PARITY> {
         self.unreported = 0;
     }
 
+    fn on_sender_report(&mut self, now: Time, report: &SenderReport) {
+        let is_audio = report.source == source_of(RtpStream::Audio);
+        if !is_audio {
+            self.statistics.on_sender_report(now, report.sent);
+        }
+        let Some(audio) = &mut self.audio else { return };
+        if is_audio {
+            audio.statistics.on_sender_report(now, report.sent);
+        }
+        match &mut audio.lip_sync {
+            Some(lip_sync) if is_audio => lip_sync.on_voice_report(report),
+            Some(lip_sync) => lip_sync.on_video_report(report),
+            None => {}
+        }
+    }
+
     /// A frame came, or a key frame was asked for: its patience begins anew.
     fn wait_for_frame(&mut self, now: Time) {
         let wait = if self.assembler.needs_key() { self.key_wait } else { self.frame_wait };
@@ -557,6 +582,30 @@ impl Audio {
     }
 }
 
+impl Audio {
+    /// Makes the voice wait for the video, or the video for the voice.
+    fn align(&mut self, now: Time, video: &Statistics, timing: &mut Timing) {
+        let Some(lip_sync) = &mut self.lip_sync else { return };
+        if now < self.compare_at {
+            return;
+        }
+        self.compare_at = match now >= self.stop && self.tick_at.is_never() {
+            true => Time::NEVER,
+            false => now + COMPARE_EVERY,
+        };
+        let (Some(voice), Some(video)) = (self.statistics.newest(), video.newest()) else { return };
+        let voice =
+            Newest { timestamp: voice_ticks(voice.0), arrived: voice.1, waits: self.neteq.waits() };
+        let video =
+            Newest { timestamp: video_ticks(video.0), arrived: video.1, waits: timing.target() };
+        let Some(least) = lip_sync.compare(voice, video) else { return };
+        if !self.neteq.wait_for_video(least.voice) {
+            lip_sync.on_voice_refused();
+        }
+        timing.wait_for_voice(least.video);
+    }
+}
+
 impl<const PARITY: bool> Endpoint for Receiver<PARITY> {
     fn on_packet(&mut self, now: Time, packet: &Packet, around: &mut Around<'_>) {
         match &packet.body {
@@ -567,9 +616,7 @@ impl<const PARITY: bool> Endpoint for Receiver<PARITY> {
                 }
                 for message in rtcp::messages(around.contents.bytes(*content)) {
                     match message {
-                        Message::SenderReport(report) => {
-                            self.statistics.on_sender_report(now, report.sent);
-                        }
+                        Message::SenderReport(report) => self.on_sender_report(now, &report),
                         Message::Extended(Extended::SinceReference(answer)) => {
                             let recent = self.round_trip.on_rtt(now, answer.rtt(now));
                             self.missing.set_rtt(recent);
@@ -594,6 +641,7 @@ impl<const PARITY: bool> Endpoint for Receiver<PARITY> {
         self.note_next_frame();
         if let Some(audio) = &mut self.audio {
             audio.on_wake(now, Who::Flow(self.ends.flow), around);
+            audio.align(now, &self.statistics, &mut self.timing);
         }
         if self.feedback_at <= now {
             self.report_arrivals(now);
@@ -623,7 +671,7 @@ impl<const PARITY: bool> Endpoint for Receiver<PARITY> {
                 }
                 self.outbox.push_back(bytes);
             }
-            self.report_at = now + next_report(&mut self.random);
+            self.report_at = now + next_report(&mut self.random, REPORT_INTERVAL);
         }
         if self.patience <= now {
             // Where nothing comes a key frame would not come either, and one that is on its way need not be asked for again.
@@ -651,7 +699,8 @@ impl<const PARITY: bool> Endpoint for Receiver<PARITY> {
             Feedback::Remb(estimator) => estimator.next_wake(),
             _ => Time::NEVER,
         };
-        let sound = self.audio.as_ref().map_or(Time::NEVER, |audio| audio.tick_at);
+        let sound =
+            self.audio.as_ref().map_or(Time::NEVER, |audio| audio.tick_at.min(audio.compare_at));
         self.frame_at.min(sound).min(timers).min(self.patience).min(estimator)
     }
 }

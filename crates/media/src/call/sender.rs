@@ -11,7 +11,7 @@ use sojourn_core::{
 };
 use sojourn_host::{Around, Endpoint, Endpoints, FlowSetup};
 
-use super::{CallConfig, Copies};
+use super::{CallConfig, Copies, REPORT_INTERVAL};
 use crate::control::{
     Controller, Feedback, FeedbackKind, Outputs, Outstanding, Purpose as Use, ReceiverReport,
     Report, Sent, Tape, Taped,
@@ -22,7 +22,7 @@ use crate::rtcp::{
     self, Block, Ccfb, Extended, LARGEST_OFFSET, LastReference, Message, SRTCP, SenderReport,
     SinceReference, Twcc, arrived_at, ntp_middle, source_of, unwrap,
 };
-use crate::rtp::{IP_UDP, RTP, RTX, SRTP, abs_send_time};
+use crate::rtp::{IP_UDP, RTP, RTX, SRTP, abs_send_time, video_ticks, voice_ticks};
 use crate::send::{Adjuster, Item, Pacer, PacerConfig, Packetiser, Release, overhead_of};
 use crate::source::{Frame, Setup as SourceSetup, Source, Wanted};
 
@@ -74,7 +74,8 @@ pub(super) struct Sender<const PARITY: bool> {
     packets: u32,
     octets: u32,
     report_at: Time,
-    report_due: bool,
+    /// The stream of which a sender report is due.
+    report_due: Option<RtpStream>,
     random: Stream,
     reports: Vec<Report>,
     expected_before: u32,
@@ -89,6 +90,21 @@ struct Audio {
     rate: Rate,
     /// Whether reports include its packets.
     has_feedback: bool,
+    /// The sound in a packet.
+    frame: Span,
+    packets: u32,
+    octets: u32,
+    /// When its next sender report is due, and how long it is until the one after, on average.
+    report_at: Time,
+    report_interval: Span,
+    random: Stream,
+}
+
+impl Audio {
+    /// There is nothing to report before the first packet.
+    fn next_report(&self) -> Time {
+        if self.packets > 0 { self.report_at } else { Time::NEVER }
+    }
 }
 
 /// Parity of the video.
@@ -162,9 +178,6 @@ impl Fec {
 const LEAST_THINNING: f64 = 0.01;
 /// The largest payload of a packet of padding, in bytes.
 const PADDING: u32 = 224;
-/// Sender and receiver reports are sent this often, on average.
-pub(super) const REPORT_INTERVAL: Span = Span::from_secs(1);
-
 impl<const PARITY: bool> Sender<PARITY> {
     pub(super) fn new(call: &CallConfig, flow: &FlowSetup<'_>) -> Self {
         let spec = &call.spec;
@@ -179,7 +192,8 @@ impl<const PARITY: bool> Sender<PARITY> {
             max_rate: spec.max_rate,
             random: random.fork(),
         });
-        let audio = call.audio.as_ref().map(|audio| Audio {
+        let report_interval = call.voice_report_interval();
+        let audio = call.audio.as_ref().zip(call.voice()).map(|(audio, voice)| Audio {
             source: audio.build(SourceSetup {
                 start,
                 frames_per_second: spec.fps,
@@ -190,6 +204,12 @@ impl<const PARITY: bool> Sender<PARITY> {
             packetiser: call.packetiser(),
             rate: call.voice_rate(),
             has_feedback: spec.audio_feedback,
+            frame: voice.frame,
+            packets: 0,
+            octets: 0,
+            report_at: start + report_interval / 2,
+            report_interval,
+            random: random.fork(),
         });
         let mut control = call.control.build(call.setup(flow));
         let padding = PADDING + RTP + extra + SRTP + IP_UDP;
@@ -242,7 +262,7 @@ impl<const PARITY: bool> Sender<PARITY> {
             packets: 0,
             octets: 0,
             report_at: start,
-            report_due: false,
+            report_due: None,
             random,
             reports: Vec::new(),
             expected_before: 0,
@@ -326,13 +346,20 @@ impl<const PARITY: bool> Sender<PARITY> {
         self.skip_after.is_some_and(|most| self.pacer.queue_delay(now) > most)
     }
 
-    /// Voices are sent when they are spoken.
+    /// Voices are sent when they are spoken, and their reports when they are due.
     fn speak(&mut self, now: Time) {
         let Some(audio) = &mut self.audio else { return };
+        if audio.next_report() <= now && self.report_due.is_none() {
+            self.report_due = Some(RtpStream::Audio);
+            audio.report_at = now + next_report(&mut audio.random, audio.report_interval);
+        }
         while audio.source.next_capture() <= now {
             let wanted = Wanted { rate: audio.rate, key: false };
             let Some(frame) = audio.source.capture(&wanted) else { continue };
             for item in audio.packetiser.packets(&frame, RtpStream::Audio) {
+                audio.packets += 1;
+                let payload = item.size - audio.packetiser.around();
+                audio.octets = audio.octets.wrapping_add(payload);
                 self.pacer.push(now, item);
             }
         }
@@ -631,11 +658,25 @@ impl<const PARITY: bool> Sender<PARITY> {
         }
     }
 
-    fn report(&mut self, now: Time, around: &mut Around<'_>) -> Packet {
-        let report =
-            SenderReport { sent: ntp_middle(now), packets: self.packets, octets: self.octets };
-        let mut bytes = report.write(now);
-        bytes.extend(self.last_reference.answer(now).iter().flat_map(SinceReference::write));
+    fn report(&mut self, now: Time, stream: RtpStream, around: &mut Around<'_>) -> Packet {
+        let (source, sent) = (source_of(stream), ntp_middle(now));
+        let bytes = match &self.audio {
+            Some(audio) if stream == RtpStream::Audio => {
+                // A packet has the time at which its sound was complete, and stands for that at which it began.
+                let timestamp = voice_ticks(now + audio.frame);
+                let (packets, octets) = (audio.packets, audio.octets);
+                SenderReport { source, sent, timestamp, packets, octets }.write()
+            }
+            _ => {
+                let timestamp = video_ticks(now);
+                let (packets, octets) = (self.packets, self.octets);
+                let report = SenderReport { source, sent, timestamp, packets, octets };
+                let mut bytes = report.write();
+                let answer = self.last_reference.answer(now);
+                bytes.extend(answer.iter().flat_map(SinceReference::write));
+                bytes
+            }
+        };
         let ip_len = IP_UDP + bytes.len() as u32 + SRTCP;
         let number = self.number;
         self.number += 1;
@@ -664,17 +705,17 @@ impl<const PARITY: bool> Endpoint for Sender<PARITY> {
         if self.control.next_wake() <= now {
             self.control.on_wake(now);
         }
-        if self.report_at <= now && self.packets > 0 {
-            self.report_due = true;
-            self.report_at = now + next_report(&mut self.random);
+        if self.report_at <= now && self.packets > 0 && self.report_due.is_none() {
+            self.report_due = Some(RtpStream::Video);
+            self.report_at = now + next_report(&mut self.random, REPORT_INTERVAL);
         }
         self.settle(now, around);
     }
 
     fn poll_transmit(&mut self, now: Time, around: &mut Around<'_>) -> Option<Packet> {
         self.now = now;
-        if core::mem::take(&mut self.report_due) {
-            return Some(self.report(now, around));
+        if let Some(stream) = self.report_due.take() {
+            return Some(self.report(now, stream, around));
         }
         if self.is_over() {
             return None;
@@ -691,7 +732,9 @@ impl<const PARITY: bool> Endpoint for Sender<PARITY> {
         if self.is_over() {
             return encoded;
         }
-        let spoken = self.audio.as_ref().map_or(Time::NEVER, |audio| audio.source.next_capture());
+        let spoken = self.audio.as_ref().map_or(Time::NEVER, |audio| {
+            audio.source.next_capture().min(audio.next_report().max(self.now))
+        });
         let capture = match self.now < self.stop {
             true => self.source.next_capture().min(spoken),
             false => Time::NEVER,
@@ -703,8 +746,8 @@ impl<const PARITY: bool> Endpoint for Sender<PARITY> {
 }
 
 /// Time to the next report: half to one and a half of the mean.
-pub(super) fn next_report(random: &mut Stream) -> Span {
-    Span::from_secs_f64(REPORT_INTERVAL.as_secs_f64() * random.uniform(0.5, 1.5))
+pub(super) fn next_report(random: &mut Stream, mean: Span) -> Span {
+    Span::from_secs_f64(mean.as_secs_f64() * random.uniform(0.5, 1.5))
 }
 
 /// Packets that were sent and may still be reported on.

@@ -3,6 +3,7 @@
 
 mod assembler;
 mod jitter;
+mod lip_sync;
 mod missing;
 mod neteq;
 mod round_trip;
@@ -11,6 +12,7 @@ mod timing;
 
 pub(crate) use assembler::{Assembler, Whole};
 pub(crate) use jitter::Jitter;
+pub(crate) use lip_sync::{EVERY as COMPARE_EVERY, LipSync, Newest};
 pub(crate) use missing::Missing;
 pub(crate) use neteq::{NetEq, TICK};
 pub(crate) use round_trip::RoundTrip;

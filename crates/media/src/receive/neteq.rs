@@ -32,6 +32,8 @@ pub(crate) struct NetEq {
     /// By sequence number: when they were spoken, and whether silence follows.
     packets: BTreeMap<u32, Waiting>,
     target: Target,
+    /// They wait for so long at least, because the video is later.
+    least: Span,
     /// Decoded, and not given out yet.
     decoded: Span,
     /// The moment of capture of the sound that comes next; `None` before the first packet.
@@ -66,6 +68,7 @@ impl NetEq {
             frame,
             packets: BTreeMap::new(),
             target: Target::new(frame),
+            least: Span::ZERO,
             decoded: Span::ZERO,
             next: None,
             sequence: 0,
@@ -81,6 +84,25 @@ impl NetEq {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.packets.is_empty() && self.decoded.is_zero()
+    }
+
+    /// How long packets should wait.
+    fn wanted(&self) -> Span {
+        self.target.wanted.max(self.least)
+    }
+
+    /// Makes packets wait for so long at least; `false`, and nothing changes, if that fills more than three quarters of the buffer.
+    pub(crate) fn wait_for_video(&mut self, least: Span) -> bool {
+        let is_possible = least * 4 <= self.frame * (3 * MOST_PACKETS as u64);
+        if is_possible {
+            self.least = least;
+        }
+        is_possible
+    }
+
+    /// How long sound has waited of late when it is heard.
+    pub(crate) fn waits(&self) -> Span {
+        Span::from_secs_f64(self.level.max(0.0) / 1e3)
     }
 
     /// What happened, in order.
@@ -129,7 +151,7 @@ impl NetEq {
                     self.events.push_back(VoiceEvent::Played {
                         delay,
                         buffered: now.since(first.arrived),
-                        target: self.target.wanted,
+                        target: self.wanted(),
                         length: self.frame,
                         bytes: first.bytes,
                     });
@@ -149,7 +171,7 @@ impl NetEq {
                     let missing = first.begins.since(next);
                     // The sound made up while no packet was there stands for the packet missing here.
                     let covered = missing.min(self.made_up);
-                    let is_too_much = self.waiting() > self.target.wanted + ABOVE_TARGET;
+                    let is_too_much = self.waiting() > self.wanted() + ABOVE_TARGET;
                     if covered == missing || is_too_much {
                         next = first.begins;
                     } else if self.has_run_dry {
@@ -195,7 +217,7 @@ impl NetEq {
     fn waits_for_more(&self) -> bool {
         self.has_run_dry
             && self.made_up < LONGEST_WAIT
-            && self.there() * 2 < self.target.wanted
+            && self.there() * 2 < self.wanted()
             && !self.packets.values().any(|packet| packet.is_silent)
     }
 
@@ -212,7 +234,7 @@ impl NetEq {
     }
 
     fn smooth(&mut self) {
-        let target = self.target.wanted.as_millis_f64();
+        let target = self.wanted().as_millis_f64();
         let weight = match target {
             ..=20.0 => 251.0,
             ..=60.0 => 252.0,
@@ -224,7 +246,7 @@ impl NetEq {
 
     /// Leaves out a pitch period if too much waits, or repeats one if too little does.
     fn stretch(&mut self) {
-        let target = self.target.wanted.as_millis_f64();
+        let target = self.wanted().as_millis_f64();
         let low = (0.75 * target).max(target - 85.0);
         let high = target.max(low + 20.0);
         let is_allowed = self.since_stretch >= BETWEEN_STRETCHES;

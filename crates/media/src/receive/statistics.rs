@@ -31,6 +31,11 @@ impl Statistics {
         }
     }
 
+    /// When the newest packet's content was captured, and when it came.
+    pub(crate) fn newest(&self) -> Option<(Time, Time)> {
+        self.last
+    }
+
     /// A sender report that says `sent`.
     pub(crate) fn on_sender_report(&mut self, now: Time, sent: u32) {
         self.report = Some((sent, now));

@@ -7,6 +7,8 @@ use sojourn_core::{Span, Time};
 pub(crate) struct Timing {
     decoding: Span,
     showing: Span,
+    /// What the call and lip sync ask for at least, each of which holds.
+    own_least: Span,
     least: Span,
     /// Mean delay from capture to arrival in milliseconds, and how many frames it is of.
     mean: f64,
@@ -35,6 +37,7 @@ impl Timing {
         Self {
             decoding,
             showing,
+            own_least: least,
             least,
             mean: 0.0,
             frames: 0.0,
@@ -47,8 +50,8 @@ impl Timing {
         }
     }
 
-    /// Of the jitter buffer, without what decoding and showing take.
-    fn target(&self) -> Span {
+    /// How long a frame should wait from its usual arrival until it is shown.
+    pub(crate) fn target(&self) -> Span {
         (self.jitter + self.decoding + self.showing).max(self.least)
     }
 
@@ -73,6 +76,11 @@ impl Timing {
         self.jitter = jitter;
     }
 
+    /// Frames wait for so long at least, because the voice is later. This holds at once, unlike what varying delays ask for.
+    pub(crate) fn wait_for_voice(&mut self, least: Span) {
+        self.least = self.own_least.max(least);
+    }
+
     /// When the next frame to be decoded is shown, and when to decode it for that.
     pub(crate) fn schedule(&mut self, now: Time, captured: Time) -> (Time, Time) {
         let target = self.target();
@@ -85,7 +93,7 @@ impl Timing {
             self.current = target.max(self.current.saturating_sub(most)).min(self.current + most);
         }
         let expected = captured + Span::from_secs_f64(self.mean.max(0.0) / 1e3);
-        let shown = expected + self.current;
+        let shown = expected + self.current.max(self.least);
         let decode = shown - (self.decoding + self.showing).min(shown.since(Time::ZERO));
         let decode = decode.max(now);
         let shown = shown.max(decode + self.decoding).max(self.last_shown);
@@ -131,6 +139,25 @@ mod tests {
             let shown = timing.schedule(captured, captured).1;
             let expected = 25 + (4 * n).min(100);
             assert_eq!(shown.since(captured).as_millis(), expected);
+        }
+    }
+
+    /// Down it goes by a tenth of the time.
+    #[test]
+    fn frames_wait_for_the_voice_at_once() {
+        let mut timing = timing();
+        for n in 0..50 {
+            let captured = ms(1000 + 40 * n);
+            timing.on_arrival(captured, captured);
+            timing.set_jitter(Span::from_millis(10));
+            timing.wait_for_voice(Span::from_millis(if (10..30).contains(&n) { 105 } else { 0 }));
+            let shown = timing.schedule(captured, captured).1.since(captured).as_millis();
+            let expected = match n {
+                0..10 => 25,
+                10..30 => 105,
+                _ => (25 + 4 * 20 - 4 * (n - 29)).max(25),
+            };
+            assert_eq!(shown, expected, "{n}");
         }
     }
 

@@ -7,24 +7,27 @@ use sojourn_core::{Span, Time};
 use super::{
     RECEIVER, RECEIVER_REPORT, SENDER, SENDER_REPORT, begin, finish, put_u32, rtt_of, u32_at,
 };
-use crate::rtp::video_ticks;
 
 /// A sender report without report blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderReport {
+    /// The stream that it is of, as [`source_of`](super::source_of) has it.
+    pub source: u32,
     /// When it was sent, in 1/65536 s: the middle of an NTP timestamp.
     pub sent: u32,
+    /// The same moment as an RTP timestamp of the stream.
+    pub timestamp: u32,
     pub packets: u32,
     pub octets: u32,
 }
 
 impl SenderReport {
-    pub fn write(&self, now: Time) -> Vec<u8> {
+    pub fn write(&self) -> Vec<u8> {
         let mut message = begin(0, SENDER_REPORT);
-        put_u32(&mut message, SENDER);
+        put_u32(&mut message, self.source);
         put_u32(&mut message, self.sent >> 16);
         put_u32(&mut message, self.sent << 16);
-        put_u32(&mut message, video_ticks(now));
+        put_u32(&mut message, self.timestamp);
         put_u32(&mut message, self.packets);
         put_u32(&mut message, self.octets);
         finish(message)
@@ -32,7 +35,13 @@ impl SenderReport {
 
     pub(super) fn read(body: &[u8]) -> Option<Self> {
         let sent = u32_at(body, 4)? << 16 | u32_at(body, 8)? >> 16;
-        Some(Self { sent, packets: u32_at(body, 16)?, octets: u32_at(body, 20)? })
+        Some(Self {
+            source: u32_at(body, 0)?,
+            sent,
+            timestamp: u32_at(body, 12)?,
+            packets: u32_at(body, 16)?,
+            octets: u32_at(body, 20)?,
+        })
     }
 }
 
@@ -113,8 +122,9 @@ mod tests {
     #[test]
     fn reports_are_as_long_as_the_rfc_draws_them_and_read_as_written() {
         let now = Time::from_nanos(1_234_567_890);
-        let sender = SenderReport { sent: ntp_middle(now), packets: 9, octets: 1000 };
-        let bytes = sender.write(now);
+        let sent = ntp_middle(now);
+        let sender = SenderReport { source: 4, sent, timestamp: 7, packets: 9, octets: 1000 };
+        let bytes = sender.write();
         assert_eq!(bytes.len(), 28);
         assert_eq!(SenderReport::read(&bytes[4..]), Some(sender));
         let block = Block {
