@@ -403,6 +403,46 @@ pub struct VoiceMetrics {
     /// How long frames waited for their turn, and how long they should wait.
     pub buffered: Distribution,
     pub target: Distribution,
+    pub offset: AvOffset,
+}
+
+/// By how much frames of video were later than the sound that was heard when they were shown, in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AvOffset {
+    /// Sound was earlier than the picture, or together with it; and later.
+    pub sound_early: Distribution,
+    pub sound_late: Distribution,
+    /// The sizes of both.
+    pub either: Distribution,
+    /// Frames of which viewers notice it: sound is more than 45 ms early or 125 ms late (ITU-R BT.1359-1).
+    pub noticed: u64,
+}
+
+impl AvOffset {
+    /// Above zero, sound is early.
+    pub fn median(&self) -> Option<f64> {
+        let (late, early) = (self.sound_late.count(), self.sound_early.count());
+        let rank = (late + early).checked_sub(1)? as f64 / 2.0;
+        // The place of a rank among `count` of them.
+        let place = |rank: f64, count: u64| rank / (count.max(2) - 1) as f64;
+        let largest_late = late as f64 - 1.0;
+        if rank <= largest_late {
+            return self.sound_late.quantile(place(largest_late - rank, late)).map(|size| -size);
+        }
+        let from_early = rank - late as f64;
+        if from_early >= 0.0 {
+            return self.sound_early.quantile(place(from_early, early));
+        }
+        // Between the two.
+        let (late, early) = (self.sound_late.min()? as f64, self.sound_early.min()? as f64);
+        Some((early - late) / 2.0)
+    }
+
+    /// The part of the frames of which viewers notice it.
+    pub fn noticed_share(&self) -> Option<f64> {
+        let all = self.either.count();
+        (all > 0).then(|| self.noticed as f64 / all as f64)
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -95,6 +95,7 @@ columns! {
     frames_encoded "" "call: frames that left the encoder in the step",
     frames_rendered "" "call: frames shown in the step",
     frames_dropped "" "call: frames in the step that the receiver gave up",
+    av_offset_mean_ms "ms" "call with a voice: how much later frames were shown in the step than the sound heard then, in the mean; above 0 sound is early",
     dropped_pkts "packets" "Data packets, datagrams and echoes of this flow that links dropped or lost in the step",
     dropped_share "" "The same as part of what was sent in the step, at most 1",
     srtt_ms "ms" "Smoothed round-trip time",

@@ -490,6 +490,12 @@ const GROUPS: &[&[Metric]] = &[
         media.voice.delay
     ),
     group! { Flow;
+        "av_offset_p50_ms", "ms", "call with a voice: median of how much later a frame was shown than the sound heard then, since each was captured; above 0 sound is early",
+            |flow| flow.media.voice.offset.median().map(|ns| ns * NS);
+        "av_offset_abs_p95_ms", "ms", "95th percentile of its size",
+            |flow| quantile(&flow.media.voice.offset.either, 0.95, NS);
+        "av_offset_noticed_share", "", "Part of the frames with sound more than 45 ms early or 125 ms late, which viewers notice (ITU-R BT.1359-1)",
+            |flow| flow.media.voice.offset.noticed_share();
         "freeze_count", "", "Freezes by libwebrtc's rule",
             |flow| of_frames(flow, flow.frames.freezes.count as f64);
         "freeze_ms", "ms", "Length of all freezes by libwebrtc's rule together",

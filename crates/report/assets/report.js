@@ -178,6 +178,7 @@ const PANELS = [
   ['RTT (ms)', ['rtt_max_ms', 1], ['rtt_p95_ms', 0], ['rtt_p50_ms', 0], ['rtt_mean_ms', 0], ['srtt_ms', 0], ['min_rtt_ms', 0]],
   ['one-way delay (ms)', ['owd_max_ms', 0], ['owd_p95_ms', 0], ['owd_p50_ms', 0]],
   ['frame delay (ms)', ['frame_delay_max_ms', 1], ['frame_delay_p50_ms', 0]],
+  ["a call's video later than its voice (ms)", ['av_offset_mean_ms', 0]],
   ['queue sojourn (ms)', ['sojourn_max_ms', 1], ['sojourn_mean_ms', 0]],
   ['queue (packets)', ['queue_peak_pkts', 1], ['queue_pkts', 0]],
   ['queue (bytes)', ['queue_bytes', 0]],
@@ -198,6 +199,7 @@ const SHORT = {
   owd_p50_ms: 'median', frame_delay_max_ms: 'largest', frame_delay_p50_ms: 'median', dropped_pkts: 'dropped', dropped_share: 'share',
   target_mbps: 'target', sent_mbps: 'sent', received_mbps: 'received', delay_based_mbps: 'by delay', loss_based_mbps: 'by loss',
   acknowledged_mbps: 'acknowledged', frames_encoded: 'encoded', frames_rendered: 'shown', frames_dropped: 'given up',
+  av_offset_mean_ms: 'mean',
 };
 const DASH = [[], [7, 4], [2, 3], [9, 3, 2, 3]];
 const WIDE = 8;

@@ -141,6 +141,8 @@ pub fn more_is_better(metric: &str) -> Option<bool> {
         "audio_removed",
         "audio_inserted",
         "audio_discarded",
+        "av_offset_abs",
+        "av_offset_noticed",
         "jitter",
         "ipdv",
         "pdv",

@@ -37,6 +37,9 @@ struct Seen {
     offered: u32,
     lost: u32,
     voices: Vec<VoiceEvent>,
+    /// Of each shown frame while sound is heard: when, and how much later than the sound, in milliseconds.
+    offsets: Vec<(Time, f64)>,
+    heard: Option<Span>,
     /// IP bytes of voices that were offered to the link.
     voice_bytes: u64,
 }
@@ -47,7 +50,12 @@ impl Observer for Seen {
             Event::Frame(frame) => match frame.stage {
                 FrameStage::Encoded => self.encoded += 1,
                 FrameStage::Received => self.received += 1,
-                FrameStage::Rendered => self.shown.push((frame.captured, now)),
+                FrameStage::Rendered => {
+                    self.shown.push((frame.captured, now));
+                    let delay = now.since(frame.captured).as_millis_f64();
+                    let offset = self.heard.map(|heard| (now, delay - heard.as_millis_f64()));
+                    self.offsets.extend(offset);
+                }
                 FrameStage::Dropped => self.dropped += 1,
                 FrameStage::Sent | FrameStage::Decoded => {}
             },
@@ -58,7 +66,12 @@ impl Observer for Seen {
                 self.parity_bytes += u64::from(*bytes);
             }
             Event::Fec(FecEvent::Restored { .. }) => self.restored += 1,
-            Event::Voice(event) => self.voices.push(**event),
+            Event::Voice(event) => {
+                self.voices.push(**event);
+                if let VoiceEvent::Played { delay, .. } = **event {
+                    self.heard = Some(delay);
+                }
+            }
             Event::RateControl(control) => self.control = **control,
             _ => {}
         }
@@ -450,6 +463,39 @@ fn pauses_that_are_not_sent_are_not_made_up() {
         _ => None,
     });
     assert!(silent > 25.0 && concealed < 0.6, "{silent} {concealed}");
+}
+
+/// The mean of how much later video is shown than its sound is heard, between these seconds of a minute and a half.
+fn apart(words: &str, audio: &str, seconds: core::ops::Range<u64>) -> f64 {
+    let call = call(&format!("max_rate=900kbit {words}"), "camera", "fixed rate=900kbit");
+    let spec = CallSpec { audio: audio.into(), ..call.spec };
+    let seen = World::new(&config(spec).expect("a sound call"), 10_000, 300, 40).run(90);
+    let within =
+        seen.offsets.iter().filter(|(at, _)| seconds.contains(&(at.as_nanos() / 1_000_000_000)));
+    let offsets: Vec<f64> = within.map(|(_, offset)| *offset).collect();
+    offsets.iter().sum::<f64>() / offsets.len() as f64
+}
+
+/// The voice waits for pictures that are shown 300 ms after they came, but not before it has had two reports: the first
+/// is sent after 2.5 s, and the second 2.5 to 7.5 s later.
+#[test]
+fn a_voice_is_heard_with_video_that_is_shown_late() {
+    let late = "playout_delay=300ms";
+    let without = apart(&format!("lip_sync=off {late}"), "opus", 60..90);
+    assert!((220.0..=300.0).contains(&without), "{without}");
+    let with = apart(late, "opus", 60..90);
+    assert!(with.abs() <= 45.0, "{with}");
+    let before = apart(late, "opus", 2..5);
+    assert!((220.0..=300.0).contains(&before), "{before}");
+}
+
+#[test]
+fn video_is_shown_with_a_voice_that_is_heard_late() {
+    let audio = "opus frame=120ms";
+    let without = apart("lip_sync=off", audio, 60..90);
+    assert!(without < -60.0, "{without}");
+    let with = apart("", audio, 60..90);
+    assert!(with.abs() <= 45.0, "{with}");
 }
 
 /// The 95th percentile of what frames needed from capture until they were shown, after five seconds.

@@ -1,5 +1,7 @@
 //! What happens to a call's frames and packets, and what its rate controller wants.
 
+use alloc::boxed::Box;
+
 use sojourn_core::{
     FecEvent, FrameEvent, FrameStage, Packet, Queued, RateControl, RtpBody, RtpStream, Span, Time,
     VoiceEvent,
@@ -7,6 +9,7 @@ use sojourn_core::{
 
 use super::freezes::FreezeLog;
 use super::mbps;
+use super::offsets::Offsets;
 use crate::histogram::Histogram;
 use crate::outcome::{MediaCounts, MediaMetrics, VoiceCounts, VoiceMetrics};
 use crate::series::FlowRow;
@@ -33,6 +36,10 @@ struct Voice {
     delay: Histogram,
     buffered: Histogram,
     target: Histogram,
+    /// The delay of the frame of sound that is heard; `None` while none is.
+    heard: Option<Span>,
+    /// Once a frame of video was shown while sound was heard.
+    offsets: Option<Box<Offsets>>,
 }
 
 impl Media {
@@ -52,13 +59,20 @@ impl Media {
                 total.decoded += 1;
                 self.buffered.record(frame.buffered.as_nanos());
             }
-            FrameStage::Rendered => total.rendered += 1,
+            FrameStage::Rendered => {
+                total.rendered += 1;
+                if let Some(sound) = self.voice.heard {
+                    let offsets = self.voice.offsets.get_or_insert_default();
+                    offsets.on_frame(now.since(frame.captured), sound);
+                }
+            }
             FrameStage::Dropped => total.dropped += 1,
         }
     }
 
     pub(super) fn on_voice(&mut self, event: &VoiceEvent) {
-        let Voice { total, delay: delays, buffered: waits, target: targets, .. } = &mut self.voice;
+        let Voice { total, delay: delays, buffered: waits, target: targets, heard, .. } =
+            &mut self.voice;
         match *event {
             VoiceEvent::Played { delay, buffered, target, length, .. } => {
                 total.played += 1;
@@ -66,15 +80,18 @@ impl Media {
                 delays.record(delay.as_nanos());
                 waits.record(buffered.as_nanos());
                 targets.record(target.as_nanos());
+                *heard = Some(delay);
             }
             VoiceEvent::Concealed { length, begins } => {
                 total.heard += length;
                 total.concealed += length;
                 total.concealments += u64::from(begins);
+                *heard = None;
             }
             VoiceEvent::Silent { length } => {
                 total.heard += length;
                 total.silent += length;
+                *heard = None;
             }
             VoiceEvent::Removed { length } => {
                 total.heard = total.heard.saturating_sub(length);
@@ -138,6 +155,9 @@ impl Media {
         self.voice.delay.clear();
         self.voice.buffered.clear();
         self.voice.target.clear();
+        if let Some(offsets) = &mut self.voice.offsets {
+            offsets.end_warmup();
+        }
     }
 
     /// Fills in what is of calls only.
@@ -165,6 +185,9 @@ impl Media {
         row.frames_encoded = frames.encoded as f32;
         row.frames_rendered = frames.rendered as f32;
         row.frames_dropped = frames.dropped as f32;
+        if let Some(offsets) = &mut self.voice.offsets {
+            row.av_offset_mean_ms = offsets.close_row();
+        }
     }
 
     pub(super) fn finish(self) -> MediaMetrics {
@@ -181,6 +204,7 @@ impl Media {
                 delay: self.voice.delay.distribution(),
                 buffered: self.voice.buffered.distribution(),
                 target: self.voice.target.distribution(),
+                offset: self.voice.offsets.map(|offsets| offsets.finish()).unwrap_or_default(),
             },
         }
     }

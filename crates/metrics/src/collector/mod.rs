@@ -15,6 +15,7 @@ mod gaps;
 mod held;
 mod link;
 mod media;
+mod offsets;
 mod phases;
 mod recent;
 mod transfers;

@@ -138,6 +138,10 @@ pub(super) fn figures(data: &Data<'_>, run: u32, series: &[Series]) -> String {
                     ("frames_dropped", "never shown", LATE),
                 ],
             ),
+            panel(
+                "lip sync (ms): video later than voice, mean of each step; viewers notice more than 45 and less than -125",
+                &[("av_offset_mean_ms", "video later than voice", RECEIVED)],
+            ),
         ]
         .into_iter()
         .filter(|panel| !panel.traces.is_empty())
@@ -189,7 +193,7 @@ const CAPACITY: usize = 4;
 fn key(has_capacity: bool) -> Key {
     let mut entries = vec![
         (Some(SENT), 0, "sent, encoded".to_owned()),
-        (Some(RECEIVED), 0, "received, shown, median delay".to_owned()),
+        (Some(RECEIVED), 0, "received, shown, median delay, lip sync".to_owned()),
         (Some(TARGET), 0, "target of the rate controller".to_owned()),
         (Some(LATE), 0, "largest delay, never shown".to_owned()),
     ];

@@ -73,6 +73,7 @@ const CALL: &[&str] = &[
     "received_mbps",
     "loss_share",
     "mos_voice",
+    "av_offset_abs_p95_ms",
     "owd_p95_ms",
 ];
 /// Pages and requests: how long somebody waits comes first.

@@ -64,6 +64,7 @@ const PANELS: &[Kindred] = &[
     ),
     lines("one-way delay (ms)", &["owd_max_ms", "owd_p95_ms", "owd_p50_ms"]),
     lines("frame delay (ms)", &["frame_delay_max_ms", "frame_delay_p50_ms"]),
+    lines("a call's video later than its voice (ms)", &["av_offset_mean_ms"]),
     lines("queue sojourn (ms)", &["sojourn_max_ms", "sojourn_mean_ms"]),
     lines("queue (packets)", &["queue_peak_pkts", "queue_pkts"]),
     lines("queue (bytes)", &["queue_bytes"]),
