@@ -509,6 +509,31 @@ mod tests {
         assert!(last_delay(&events) <= 200, "{}", last_delay(&events));
     }
 
+    /// Sound is repeated until three quarters of it wait; nothing is made up for that. 200 packets of 20 ms are 4 s.
+    #[test]
+    fn packets_wait_for_the_video_as_far_as_the_buffer_can_hold_them() {
+        let mut neteq = NetEq::new(FRAME);
+        let mut events = Vec::new();
+        for n in 0..3000_u64 {
+            neteq.on_packet(ms(20 * n + 50), n as u32, ms(20 * (n + 1)), 80);
+            if n == 500 {
+                assert!(neteq.wait_for_video(Span::from_millis(300)));
+                assert!(!neteq.wait_for_video(Span::from_millis(3001)));
+            }
+            for at in [20 * n + 50, 20 * n + 60] {
+                neteq.tick(ms(at));
+                events.extend(
+                    core::iter::from_fn(|| neteq.poll_event()).map(|event| (ms(at), event)),
+                );
+            }
+        }
+        assert_eq!(concealed(&events, 5000), Span::ZERO);
+        assert!((225..=300).contains(&neteq.waits().as_millis()), "{}", neteq.waits());
+        let delay = last_delay(&events);
+        assert!((250..=350).contains(&delay), "{delay} ms");
+        assert!(neteq.wait_for_video(Span::from_secs(3)));
+    }
+
     #[test]
     fn a_packet_that_comes_after_its_turn_is_thrown_away() {
         let late = |n: u64| Some(if n == 1000 { 500 } else { 30 });
