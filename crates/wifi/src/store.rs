@@ -47,10 +47,4 @@ impl<P: Copy> Store<P> {
         self.free.push(slot.0);
         &mut self.packets[slot.0 as usize]
     }
-
-    /// The packet leaves its place.
-    #[inline]
-    pub(crate) fn take(&mut self, slot: Slot) -> P {
-        *self.vacate(slot)
-    }
 }

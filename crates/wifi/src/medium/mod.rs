@@ -84,6 +84,8 @@ pub struct Medium<P: Reshape + Send> {
     arrive_at: Time,
     /// Packets that have come out, or will at these times, in order.
     outbox: VecDeque<(Time, Port, Slot)>,
+    /// When the first of them comes out: asked far more often than it changes.
+    out_at: Time,
     winners: Vec<u16>,
     attempts: Vec<attempt::Attempt>,
     /// What OFDMA needs, where it is used.
@@ -183,6 +185,7 @@ impl<P: Reshape + Send> Medium<P> {
             arriving: Vec::new(),
             arrive_at: Time::NEVER,
             outbox: VecDeque::new(),
+            out_at: Time::NEVER,
             winners: Vec::new(),
             attempts: Vec::new(),
             multi: MultiUser::new(&config, &mut queue_random),
@@ -273,8 +276,7 @@ impl<P: Reshape + Send> Medium<P> {
     /// When something is due or a packet comes out; never while no station has anything to send.
     #[inline]
     pub fn next_wake(&self) -> Time {
-        let out = self.outbox.front().map_or(Time::NEVER, |next| next.0);
-        out.min(self.due_at)
+        self.out_at.min(self.due_at)
     }
 
     fn next_due(&self) -> Time {
@@ -321,32 +323,47 @@ impl<P: Reshape + Send> Medium<P> {
             }
         }
         self.due_at = self.next_due();
+        self.out_at = self.next_out();
+    }
+
+    #[inline]
+    fn next_out(&self) -> Time {
+        self.outbox.front().map_or(Time::NEVER, |next| next.0)
     }
 
     /// The next packet that has come out.
     #[inline]
     pub fn poll_deliver(&mut self, now: Time) -> Option<(Port, P)> {
-        let (_, port, slot) = self.outbox.pop_front_if(|next| next.0 <= now)?;
-        Some((port, self.store.take(slot)))
+        self.poll_in_place(now).map(|(port, packet, _)| (port, *packet))
     }
 
-    /// [`Medium::poll_deliver`], where the packet lies; it must be copied at once.
+    /// [`Medium::poll_deliver`], where the packet lies, and [`Medium::next_wake`] after that; it must be copied at once.
     #[inline]
-    pub(crate) fn poll_in_place(&mut self, now: Time) -> Option<(Port, &mut P)> {
-        let (_, port, slot) = self.outbox.pop_front_if(|next| next.0 <= now)?;
-        Some((port, self.store.vacate(slot)))
+    pub(crate) fn poll_in_place(&mut self, now: Time) -> Option<(Port, &mut P, Time)> {
+        if self.out_at > now {
+            return None;
+        }
+        let (_, port, slot) = self.outbox.pop_front()?;
+        self.out_at = self.next_out();
+        let wake = self.next_wake();
+        Some((port, self.store.vacate(slot), wake))
     }
 
-    /// The next packet of those that will come out before `before`, with its time, if it is of a port that `may`; it must
-    /// be copied at once. What enters later comes out later.
+    /// Gives `take` the packets that will come out before `before`, each with its time, up to the first of a port that may
+    /// not; they must be copied at once. What enters later comes out later.
     #[inline]
     pub(crate) fn poll_ahead(
         &mut self,
         before: Time,
-        may: impl Fn(Port) -> bool,
-    ) -> Option<(Time, Port, &mut P)> {
-        let next = self.outbox.pop_front_if(|(at, port, _)| *at < before && may(*port));
-        next.map(|(at, port, slot)| (at, port, self.store.vacate(slot)))
+        mut may: impl FnMut(Port) -> bool,
+        mut take: impl FnMut(Time, Port, &mut P),
+    ) {
+        while let Some((at, port, slot)) =
+            self.outbox.pop_front_if(|(at, port, _)| *at < before && may(*port))
+        {
+            take(at, port, self.store.vacate(slot));
+        }
+        self.out_at = self.next_out();
     }
 
     /// What was on the air up to the end of the last exchange.

@@ -174,13 +174,12 @@ impl<P: Carried> Carrier<P> for Radio<P> {
         if self.medium.is_due(now) {
             self.act(now, observer);
         }
-        let Some((port, packet)) = self.medium.poll_in_place(now) else {
+        let Some((port, packet, wake)) = self.medium.poll_in_place(now) else {
             return (None, self.next_wake());
         };
         self.ledgers[usize::from(port.index())].deliver(packet.wire_len());
         packet.leave_port();
-        let delivered = (PortId(self.first.0 + port.index()), *packet);
-        (Some(delivered), self.next_wake())
+        (Some((PortId(self.first.0 + port.index()), *packet)), wake)
     }
 
     fn next_wake(&self) -> Time {
@@ -212,11 +211,19 @@ impl<P: Carried> Carrier<P> for Radio<P> {
     ) {
         let Self { first, medium, ledgers, .. } = self;
         let id = |port: Port| PortId(first.0 + port.index());
-        while let Some((at, port, packet)) = medium.poll_ahead(before, |port| may(id(port))) {
+        // Packets of a frame have the same port, which is asked for once.
+        let mut last = None;
+        let may = |port| {
+            if last != Some(port) {
+                last = may(id(port)).then_some(port);
+            }
+            last.is_some()
+        };
+        medium.poll_ahead(before, may, |at, port, packet| {
             ledgers[usize::from(port.index())].deliver(packet.wire_len());
             packet.leave_port();
             take(at, id(port), packet);
-        }
+        });
     }
 
     fn books(&self, port: PortId) -> Books {
