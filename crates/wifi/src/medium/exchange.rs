@@ -457,17 +457,18 @@ impl<P: Reshape + Send> Medium<P> {
     /// could not read it until another time.
     fn suspend(&mut self, busy: Time, idle: Time, deaf: Option<(u16, Time)>, winners: &[u16]) {
         let slot = self.config.slot;
-        let (edcafs, countdown, extended) = (&mut self.edcafs, self.countdown, self.extended);
-        self.active.retain(|index| {
-            let edcaf = &mut edcafs[usize::from(*index)];
+        let mut are_all_active = true;
+        for index in &self.active {
+            let edcaf = &mut self.edcafs[usize::from(*index)];
             // Winners are due, too.
             if edcaf.sends_at(slot) <= busy {
                 if winners.contains(index) {
-                    return true;
+                    continue;
                 }
                 if !edcaf.has_frames {
                     edcaf.is_active = false;
-                    return false;
+                    are_all_active = false;
+                    continue;
                 }
             }
             let idle = match deaf {
@@ -475,10 +476,12 @@ impl<P: Reshape + Send> Medium<P> {
                 _ => idle,
             };
             edcaf.come_back(idle);
-            let start = idle + edcaf.ifs + extended;
-            edcaf.suspend(busy, start, slot, countdown);
-            true
-        });
+            let start = idle + edcaf.ifs + self.extended;
+            edcaf.suspend(busy, start, slot, self.countdown);
+        }
+        if !are_all_active {
+            self.active.retain(|index| self.edcafs[usize::from(*index)].is_active);
+        }
     }
 
     /// An internal collision: other functions of the winning station were due as well (section
