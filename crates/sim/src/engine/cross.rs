@@ -131,9 +131,27 @@ impl<O: Observer> Engine<'_, O> {
         self.agenda.set(Place((self.links.len() + carrier) as u32), wake);
     }
 
-    /// Passes on what has crossed `carrier`.
+    /// Passes on what has crossed `carrier`, one packet after the other as long as nothing else comes between.
     #[inline(never)]
-    pub(super) fn wake_carrier(&mut self, carrier: usize) -> Result<(), Violation> {
+    pub(super) fn wake_carrier(
+        &mut self,
+        carrier: usize,
+        at_once: &mut u64,
+    ) -> Result<(), Violation> {
+        let own = Place((self.links.len() + carrier) as u32);
+        loop {
+            self.turn_carrier(carrier)?;
+            let (at, next) = self.agenda.first();
+            if next != own || at > self.goes_on_until {
+                return Ok(());
+            }
+            self.advance(at, at_once)?;
+        }
+    }
+
+    /// The carrier acts, or passes on a packet.
+    #[inline(always)]
+    fn turn_carrier(&mut self, carrier: usize) -> Result<(), Violation> {
         let now = self.now;
         if !self.late.is_nothing() && self.carriers[carrier].heeds_from() <= now {
             self.take_late(carrier, self.moment());

@@ -129,6 +129,8 @@ pub struct Engine<'a, O> {
     wakes: u64,
     /// Wakes since the time last advanced.
     at_once: u64,
+    /// Until when whoever is woken may go on if it is next again: zero if somebody looks after every wake.
+    goes_on_until: Time,
     next_step: Time,
     steps: u64,
     stage: Stage,
@@ -246,6 +248,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             arrived: 0,
             wakes: 0,
             at_once: 0,
+            goes_on_until: Time::ZERO,
             next_step: Time::ZERO + scenario.step,
             steps: 0,
             stage: Stage::New,
@@ -278,7 +281,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// An invariant is broken.
     pub fn step(&mut self) -> Result<bool, Violation> {
         self.begin();
-        self.ahead.until = Time::ZERO;
+        (self.ahead.until, self.goes_on_until) = (Time::ZERO, Time::ZERO);
         let mut at_once = self.at_once;
         self.catch_up((self.agenda.first().0.min(self.end), 0));
         let goes_on = self.turn(self.end, &mut at_once)?;
@@ -306,6 +309,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             // What is put off is caught up with before and at the end of every row.
             let next = self.late.next_stop(self.now);
             let mut stop = until.min(next);
+            self.goes_on_until = if awaits { Time::ZERO } else { stop };
             // One loop, so that everything that a wake does is inlined into it.
             while self.turn(stop, &mut at_once)? {
                 if awaits {
@@ -373,6 +377,14 @@ impl<'a, O: Observer> Engine<'a, O> {
         if at > end {
             return Ok(false);
         }
+        self.advance(at, at_once)?;
+        self.wake(place, at_once)?;
+        Ok(true)
+    }
+
+    /// It is `at` now, and something is woken.
+    #[inline(always)]
+    fn advance(&mut self, at: Time, at_once: &mut u64) -> Result<(), Violation> {
         if at <= self.now {
             if at < self.now {
                 return Err(Violation::Time { from: self.now, to: at });
@@ -389,12 +401,11 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
         self.now = at;
         self.wakes += 1;
-        self.wake(place)?;
-        Ok(true)
+        Ok(())
     }
 
     #[inline(always)]
-    fn wake(&mut self, place: Place) -> Result<(), Violation> {
+    fn wake(&mut self, place: Place, at_once: &mut u64) -> Result<(), Violation> {
         let index = place.0;
         if (index as usize) < self.links.len() {
             self.wake_link(index as usize);
@@ -405,7 +416,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         let end = index.wrapping_sub(self.ways);
         let flow = (end / 2) as usize;
         if flow >= self.flows.len() {
-            return self.wake_other(index);
+            return self.wake_other(index, at_once);
         }
         match end % 2 {
             SENDER => self.wake_sender(flow),
@@ -415,9 +426,9 @@ impl<'a, O: Observer> Engine<'a, O> {
     }
 
     /// Wakes a place that is neither a link nor an end.
-    fn wake_other(&mut self, index: u32) -> Result<(), Violation> {
+    fn wake_other(&mut self, index: u32, at_once: &mut u64) -> Result<(), Violation> {
         if index < self.ways {
-            return self.wake_carrier(index as usize - self.links.len());
+            return self.wake_carrier(index as usize - self.links.len(), at_once);
         }
         self.late.pass(self.now, index);
         let first_pipe = self.step_place().0 + 1;

@@ -102,7 +102,7 @@ impl<P: Reshape + Send> Medium<P> {
         }
         if let Some(station) = self.choose_request(node, ac) {
             let number = Self::link_index(node, station, ac);
-            let sending = self.links[number].sending;
+            let sending = &self.links[number].sending;
             let time = sending.block_ack_req;
             let whole = time + sifs + sending.block_ack;
             let what = What::BlockAckReq { link: number as u32 };
@@ -116,7 +116,7 @@ impl<P: Reshape + Send> Medium<P> {
         } else {
             self.serve_one(now, node, ac, within, listener)?
         };
-        let sending = self.links[ppdu.link as usize].sending;
+        let sending = &self.links[ppdu.link as usize].sending;
         let octets = ppdu.psdu.octets(&sending.mode);
         let has_rts = octets > sending.rts_threshold;
         let time = if has_rts { sending.rts } else { sending.mode.txtime(octets) };
@@ -135,7 +135,7 @@ impl<P: Reshape + Send> Medium<P> {
         if self.is_prepared(node) {
             let first = *self.prepared[ac].first()?;
             self.use_choice(&first.ppdu);
-            let sending = self.links[first.ppdu.link as usize].sending;
+            let sending = &self.links[first.ppdu.link as usize].sending;
             let response = self.config.sifs + sending.block_ack;
             let whole = sending.protection(&self.config) + first.airtime + response;
             return within.holds(whole).then_some(first.ppdu);
