@@ -125,7 +125,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    #[inline(never)]
+    #[inline]
     fn set_carrier_wake(&mut self, carrier: usize, wake: Time) {
         self.carrier_wakes[carrier] = wake;
         self.agenda.set(Place((self.links.len() + carrier) as u32), wake);
