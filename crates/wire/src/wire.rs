@@ -224,6 +224,22 @@ impl<P: Carried> Wire<P> {
     /// [`Wire::settle`] again.
     #[inline(always)]
     pub fn cross<O: Observer + ?Sized>(&mut self, now: Time, packet: &P, observer: &mut O) {
+        if self.cross_idle(now, packet, observer) {
+            return;
+        }
+        self.settle(now, observer);
+        self.offer(now, packet, observer);
+        self.settle(now, observer);
+    }
+
+    /// [`Wire::cross`] if the link is idle and nothing could keep the packet; false, and nothing has happened, if not.
+    #[inline(always)]
+    pub fn cross_idle<O: Observer + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &P,
+        observer: &mut O,
+    ) -> bool {
         let line = &mut self.line;
         if let Queue::InLine(admission) = &self.queue
             && line.due.is_never()
@@ -233,11 +249,9 @@ impl<P: Carried> Wire<P> {
             && let Some(departure) = line.transmitter.send_if_idle(now, packet)
         {
             line.pass(now, packet, departure, observer);
-            return;
+            return true;
         }
-        self.settle(now, observer);
-        self.offer(now, packet, observer);
-        self.settle(now, observer);
+        false
     }
 
     /// Pulls everything due by `until`, each packet at its own time.

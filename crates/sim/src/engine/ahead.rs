@@ -10,7 +10,7 @@ use sojourn_scenario::{App, Scenario};
 use sojourn_wire::{Exit, Wire};
 
 use super::Engine;
-use super::cross::enter;
+use super::cross::enter_idle;
 use crate::agenda::Place;
 
 /// Which packets may go ahead. In a world where none ever do, `onward` is empty.
@@ -86,7 +86,14 @@ impl<O: Observer> Engine<'_, O> {
             &|port| onward(port).is_some(),
             &mut |at, port, packet| {
                 if let Some(link) = onward(port) {
-                    enter(&mut links[link as usize], Place(link), at, packet, agenda, *observer);
+                    enter_idle(
+                        &mut links[link as usize],
+                        Place(link),
+                        at,
+                        packet,
+                        agenda,
+                        *observer,
+                    );
                 }
             },
         );
