@@ -1,50 +1,149 @@
 //! The packets that are in buffers, in frames and on the air. Each has a place of its own, so that only
-//! its number is moved from one to the next.
+//! its number is moved from one to the next. Packets that wait, or that come out, one after the other are chained: each
+//! place has the number of the next.
 
 use alloc::vec::Vec;
+
+use sojourn_core::{Queued, Time};
+
+use crate::port::Port;
 
 /// Where a packet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot(u32);
 
-#[derive(Debug)]
-pub(crate) struct Store<P> {
-    packets: Vec<P>,
-    free: Vec<u32>,
+/// A packet that waits for a frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Released {
+    pub(crate) slot: Slot,
+    pub(crate) ip_len: u32,
+    pub(crate) port: Port,
+    pub(crate) order: u64,
+    pub(crate) arrived: Time,
 }
 
-impl<P: Copy> Store<P> {
+#[derive(Debug)]
+pub(crate) struct Store<P> {
+    places: Vec<Place<P>>,
+    /// The first of the free places, which are chained, too.
+    free: u32,
+}
+
+#[derive(Debug)]
+struct Place<P> {
+    packet: P,
+    released: Released,
+    /// When it comes out, if that is known.
+    out: Time,
+    /// The number of the next in its chain; without meaning for the last.
+    next: u32,
+}
+
+/// Packets of a store, first in, first out. A packet is in one chain at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chain {
+    first: u32,
+    last: u32,
+}
+
+/// No place has this number.
+const NONE: u32 = u32::MAX;
+
+impl Chain {
+    pub(crate) const EMPTY: Self = Self { first: NONE, last: NONE };
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first == NONE
+    }
+}
+
+impl<P: Queued + Copy> Store<P> {
     pub(crate) const fn new() -> Self {
-        Self { packets: Vec::new(), free: Vec::new() }
+        Self { places: Vec::new(), free: NONE }
     }
 
     #[inline]
-    pub(crate) fn put(&mut self, packet: &P) -> Slot {
-        if let Some(index) = self.free.pop()
-            && let Some(place) = self.packets.get_mut(index as usize)
-        {
-            *place = *packet;
-            return Slot(index);
-        }
-        self.grow(packet)
+    pub(crate) fn put(&mut self, packet: &P, port: Port, order: u64, arrived: Time) -> Released {
+        let (slot, ip_len) = (Slot(self.free), packet.ip_len());
+        let released = Released { slot, ip_len, port, order, arrived };
+        let Some(place) = self.places.get_mut(self.free as usize) else {
+            return self.grow(packet, released);
+        };
+        self.free = place.next;
+        (place.packet, place.released) = (*packet, released);
+        released
     }
 
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, packet: &P) -> Slot {
-        self.packets.push(*packet);
-        Slot(self.packets.len() as u32 - 1)
+    fn grow(&mut self, packet: &P, released: Released) -> Released {
+        let slot = Slot(self.places.len() as u32);
+        let released = Released { slot, ..released };
+        self.places.push(Place { packet: *packet, released, out: Time::NEVER, next: NONE });
+        released
     }
 
     #[inline]
     pub(crate) fn at(&self, slot: Slot) -> &P {
-        &self.packets[slot.0 as usize]
+        &self.places[slot.0 as usize].packet
     }
 
     /// The packet leaves its place, in which it can be read until another one is put there.
     #[inline]
     pub(crate) fn vacate(&mut self, slot: Slot) -> &mut P {
-        self.free.push(slot.0);
-        &mut self.packets[slot.0 as usize]
+        let place = &mut self.places[slot.0 as usize];
+        place.next = self.free;
+        self.free = slot.0;
+        &mut place.packet
+    }
+
+    /// The packet is the last of `chain` from now on.
+    #[inline]
+    pub(crate) fn append(&mut self, chain: &mut Chain, slot: Slot) {
+        if chain.is_empty() {
+            chain.first = slot.0;
+        } else {
+            self.places[chain.last as usize].next = slot.0;
+        }
+        chain.last = slot.0;
+    }
+
+    /// The same, and it comes out at `out`.
+    #[inline]
+    pub(crate) fn append_out(&mut self, chain: &mut Chain, slot: Slot, out: Time) {
+        self.places[slot.0 as usize].out = out;
+        self.append(chain, slot);
+    }
+
+    #[inline]
+    pub(crate) fn first(&self, chain: &Chain) -> Option<&Released> {
+        self.places.get(chain.first as usize).map(|place| &place.released)
+    }
+
+    /// When the first comes out; never without one.
+    #[inline]
+    pub(crate) fn next_out(&self, chain: &Chain) -> Time {
+        self.places.get(chain.first as usize).map_or(Time::NEVER, |place| place.out)
+    }
+
+    /// Takes the first out of `chain`, if it is one that `may`. It stays in its place.
+    #[inline]
+    pub(crate) fn pop_if(
+        &mut self,
+        chain: &mut Chain,
+        may: impl FnOnce(&Released) -> bool,
+    ) -> Option<Released> {
+        let place = self.places.get(chain.first as usize)?;
+        if !may(&place.released) {
+            return None;
+        }
+        chain.first = if chain.first == chain.last { NONE } else { place.next };
+        Some(place.released)
+    }
+
+    #[inline]
+    pub(crate) fn pop(&mut self, chain: &mut Chain) -> Option<Released> {
+        self.pop_if(chain, |_| true)
     }
 }

@@ -12,7 +12,7 @@ use crate::mac::block_ack::{Fate, Passing};
 use crate::mac::edca::AccessCategory;
 use crate::mac::frames;
 use crate::phy::{Format, Mode};
-use crate::port::{Listener, Port};
+use crate::port::Listener;
 
 /// How an exchange ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -518,8 +518,7 @@ impl<P: Reshape + Send> Medium<P> {
         let Sending { error, mode, .. } = sending;
         let index = self.edcaf_of(link);
         let retry_limit = self.config.retry_limit;
-        let (random, outbox) = (&mut self.random, &mut self.outbox);
-        let port = Port::new((link / CATEGORIES) as u16);
+        let (random, outbox, store) = (&mut self.random, &mut self.outbox, &mut self.store);
         let mut adaptive = self.rates.get_mut(link / CATEGORIES).and_then(Option::as_deref_mut);
         let (mut error, mut octets) = (error, 0);
         let (mut on_air, mut at) = (Psdu::default(), end);
@@ -553,7 +552,7 @@ impl<P: Reshape + Send> Medium<P> {
                 break;
             }
             if let Some(at) = passing.next(msdu) {
-                outbox.push_back((at, port, msdu.packet));
+                store.append_out(outbox, msdu.packet, at);
             }
         }
         agreement.to_repeat += repeat;
@@ -569,8 +568,8 @@ impl<P: Reshape + Send> Medium<P> {
         let link = ppdu.link as usize;
         let index = self.edcaf_of(link);
         let retry_limit = self.config.retry_limit;
-        let port = Port::new((link / CATEGORIES) as u16);
-        let (agreement, outbox) = (&mut self.links[link].agreement, &mut self.outbox);
+        let Self { links, outbox, store, .. } = self;
+        let agreement = &mut links[link].agreement;
         let (mut discarded, mut repeat) = (0, 0);
         let mut fate = Fate::Open;
         let mut passing = Passing::new(end);
@@ -588,7 +587,7 @@ impl<P: Reshape + Send> Medium<P> {
                 discarded += u32::from(fate == Fate::Discarded);
             }
             if let Some(at) = passing.next(msdu) {
-                outbox.push_back((at, port, msdu.packet));
+                store.append_out(outbox, msdu.packet, at);
             }
         }
         agreement.to_repeat += repeat;

@@ -8,7 +8,7 @@ use crate::mac::block_ack::{Agreement, Fate, Msdu};
 use crate::mac::frames;
 use crate::mac::response::control_mode;
 use crate::phy::{Format, Mode};
-use crate::queueing::Released;
+use crate::store::Released;
 
 pub(crate) struct Link {
     pub(crate) sending: Sending,

@@ -25,7 +25,6 @@ use multi_user::MultiUser;
 use staged::Staged;
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -39,8 +38,8 @@ use crate::mac::classify::access_category;
 use crate::mac::edca::{AccessCategory, Countdown, Edcaf};
 use crate::phy::{Format, Mode};
 use crate::port::{Listener, Port};
-use crate::queueing::{Arrival, Hardware, Queue, QueueKind, Released};
-use crate::store::{Slot, Store};
+use crate::queueing::{Arrival, Hardware, Queue, QueueKind};
+use crate::store::{Chain, Released, Store};
 
 const CATEGORIES: usize = AccessCategory::COUNT;
 
@@ -83,7 +82,7 @@ pub struct Medium<P: Reshape + Send> {
     arriving: Vec<u32>,
     arrive_at: Time,
     /// Packets that have come out, or will at these times, in order.
-    outbox: VecDeque<(Time, Port, Slot)>,
+    outbox: Chain,
     /// When the first of them comes out: asked far more often than it changes.
     out_at: Time,
     winners: Vec<u16>,
@@ -184,7 +183,7 @@ impl<P: Reshape + Send> Medium<P> {
             reserved: Reserved::default(),
             arriving: Vec::new(),
             arrive_at: Time::NEVER,
-            outbox: VecDeque::new(),
+            outbox: Chain::EMPTY,
             out_at: Time::NEVER,
             winners: Vec::new(),
             attempts: Vec::new(),
@@ -323,12 +322,7 @@ impl<P: Reshape + Send> Medium<P> {
             }
         }
         self.due_at = self.next_due();
-        self.out_at = self.next_out();
-    }
-
-    #[inline]
-    fn next_out(&self) -> Time {
-        self.outbox.front().map_or(Time::NEVER, |next| next.0)
+        self.out_at = self.store.next_out(&self.outbox);
     }
 
     /// The next packet that has come out.
@@ -343,8 +337,8 @@ impl<P: Reshape + Send> Medium<P> {
         if self.out_at > now {
             return None;
         }
-        let (_, port, slot) = self.outbox.pop_front()?;
-        self.out_at = self.next_out();
+        let Released { port, slot, .. } = self.store.pop(&mut self.outbox)?;
+        self.out_at = self.store.next_out(&self.outbox);
         let wake = self.next_wake();
         Some((port, self.store.vacate(slot), wake))
     }
@@ -358,12 +352,16 @@ impl<P: Reshape + Send> Medium<P> {
         mut may: impl FnMut(Port) -> bool,
         mut take: impl FnMut(Time, Port, &mut P),
     ) {
-        while let Some((at, port, slot)) =
-            self.outbox.pop_front_if(|(at, port, _)| *at < before && may(*port))
+        let Self { outbox, store, .. } = self;
+        let mut at = store.next_out(outbox);
+        while at < before
+            && let Some(Released { port, slot, .. }) = store.pop_if(outbox, |next| may(next.port))
         {
-            take(at, port, self.store.vacate(slot));
+            let next = store.next_out(outbox);
+            take(at, port, store.vacate(slot));
+            at = next;
         }
-        self.out_at = self.next_out();
+        self.out_at = at;
     }
 
     /// What was on the air up to the end of the last exchange.
@@ -394,7 +392,7 @@ impl<P: Reshape + Send> Medium<P> {
     pub(crate) fn oldest_at(&self, now: Time, port: Port) -> Span {
         let (node, station) =
             if port.is_up() { (port.station() + 1, 0) } else { (0, port.station()) };
-        self.queues[node].oldest_of(now, station)
+        self.queues[node].oldest_of(now, station, &self.store)
     }
 
     /// Checks that every moment was counted once, and that nothing is left behind when no station
@@ -436,7 +434,7 @@ impl<P: Reshape + Send> Medium<P> {
 
     /// The longest time that a packet has waited there.
     pub fn oldest(&self, now: Time, station: Option<u16>) -> Span {
-        self.queues[station.map_or(0, |station| usize::from(station) + 1)].oldest(now)
+        self.queues[station.map_or(0, |station| usize::from(station) + 1)].oldest(now, &self.store)
     }
 
     /// An EDCA function has something to send.
@@ -617,13 +615,13 @@ impl<P: Reshape + Send> Medium<P> {
         // mac80211 takes frames of the voice category to be sent one by one.
         let aggregates = self.config.limits.is_aggregating() && ac != AccessCategory::Vo;
         while let Some(station) =
-            queue.choose(ac, stations, |_| None, |s| staged.has_enough(s, hardware))
+            queue.choose(ac, stations, store, |_| None, |s| staged.has_enough(s, hardware))
         {
             let cost = &self.links[Self::link_index(0, station, ac as usize)].cost;
             while !staged.has_enough(station, hardware)
                 && queue.first(now, station, ac, store, listener).is_some()
             {
-                let Some(packet) = queue.pop(station, ac) else { break };
+                let Some(packet) = queue.pop(station, ac, store) else { break };
                 listener.framed(now, packet.port, store.at(packet.slot), now.since(packet.arrived));
                 // What is under way counts against its deficit.
                 let estimate = staged.push(station, packet, cost, aggregates);
@@ -653,7 +651,7 @@ impl<P: Reshape + Send> Medium<P> {
             if self.prepared[ac as usize].is_full(self.config.queue.hardware) {
                 let links = &self.links;
                 let started = |s| links[Self::link_index(0, s, ac as usize)].first_to_send();
-                self.queues[0].pass_over(ac, started);
+                self.queues[0].pass_over(ac, &self.store, started);
                 return;
             }
             let Some(station) = self.choose(0, ac as usize) else { return };
@@ -733,7 +731,8 @@ impl<P: Reshape + Send> Medium<P> {
         let links = &self.links;
         let category = AccessCategory::ALL[ac];
         let started = |s| links[Self::link_index(node, s, ac)].first_to_send();
-        self.queues[node].choose(category, self.config.stations.len(), started, |_| false)
+        self.queues[node]
+            .choose(category, self.config.stations.len(), &self.store, started, |_| false)
     }
 
     /// The station whose BlockAck the access point must request.
@@ -900,7 +899,7 @@ impl<P: Reshape + Send> Medium<P> {
                 let next = match &mut staged {
                     Some(staged) => staged.pop(station)?,
                     None => {
-                        let next = queue.pop(station, category)?;
+                        let next = queue.pop(station, category, store)?;
                         let wait = now.since(next.arrived);
                         listener.framed(now, next.port, store.at(next.slot), wait);
                         next

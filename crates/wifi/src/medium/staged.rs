@@ -9,7 +9,8 @@ use alloc::vec::Vec;
 use sojourn_core::Span;
 
 use crate::phy::{Format, Mode};
-use crate::queueing::{Hardware, Released};
+use crate::queueing::Hardware;
+use crate::store::Released;
 
 pub(super) struct Staged {
     stations: Vec<Station>,

@@ -4,7 +4,7 @@ use sojourn_core::{DropReason, Ecn, FlowKey, PureAck, Queued, Time};
 use sojourn_qdisc::{Reshape, Sink};
 
 use crate::port::{Listener, Port};
-use crate::store::{Slot, Store};
+use crate::store::{Released, Store};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Addressed<P> {
@@ -34,13 +34,7 @@ impl<P: Queued + Copy> Arrival<'_, P> {
     /// Leaves the disciplines, or passes them by.
     #[inline]
     pub(crate) fn released(&self, store: &mut Store<P>) -> Released {
-        Released {
-            slot: store.put(self.packet),
-            ip_len: self.packet.ip_len(),
-            port: self.port,
-            order: self.order,
-            arrived: self.now,
-        }
+        store.put(self.packet, self.port, self.order, self.now)
     }
 
     #[inline]
@@ -57,16 +51,6 @@ impl<P: Queued + Copy> Addressed<P> {
         let Self { packet, port, order, arrived } = self;
         Arrival { packet, port: *port, order: *order, now: *arrived }
     }
-}
-
-/// A packet that waits for a frame.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Released {
-    pub(crate) slot: Slot,
-    pub(crate) ip_len: u32,
-    pub(crate) port: Port,
-    pub(crate) order: u64,
-    pub(crate) arrived: Time,
 }
 
 impl<P: Queued> Queued for Addressed<P> {

@@ -7,11 +7,11 @@ use alloc::vec::Vec;
 use sojourn_core::{DropReason, Span, SpecError, Stream, Time};
 use sojourn_qdisc::{AnyQdisc, Config, Dequeue, Enqueue, Qdisc, Reshape};
 
-use super::{Addressed, Arrival, PassedOn, Released};
+use super::{Addressed, Arrival, PassedOn};
 use crate::mac::edca::AccessCategory;
 use crate::phy::{Mode, PPDU_MAX_TIME};
 use crate::port::Listener;
-use crate::store::Store;
+use crate::store::{Chain, Store};
 
 /// How the stations take turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub(crate) struct Driver<P: Reshape + Send> {
     /// Packets taken in so far, which numbers them in the order of the buffer.
     taken: u64,
     /// By station and access category.
-    waiting: Vec<VecDeque<Released>>,
+    waiting: Vec<Chain>,
     /// By access category, the station that was served last.
     served: [usize; AccessCategory::COUNT],
     /// By access category, who is to be served, where turns are lost.
@@ -93,7 +93,6 @@ impl<P: Reshape + Send> Driver<P> {
         let upper = config.upper.as_ref().map_or_else(Vec::new, |upper| {
             AccessCategory::ALL.iter().map(|_| upper.build(random.fork())).collect()
         });
-        let waiting = (0..stations * AccessCategory::COUNT).map(|_| VecDeque::new()).collect();
         Self {
             limit: config.limit,
             order: config.order,
@@ -101,7 +100,7 @@ impl<P: Reshape + Send> Driver<P> {
             held_back_until: Time::NEVER,
             held: [0; AccessCategory::COUNT],
             taken: 0,
-            waiting,
+            waiting: alloc::vec![Chain::EMPTY; stations * AccessCategory::COUNT],
             served: [0; AccessCategory::COUNT],
             round: Default::default(),
         }
@@ -121,7 +120,7 @@ impl<P: Reshape + Send> Driver<P> {
             // The usual case if the buffer has room: nothing waits above.
             if self.held[ac as usize] < self.limit && upper.pass(packet) {
                 listener.entered(now, port, packet);
-                self.take(ac, arrival.released(store), arrival.station());
+                self.take(ac, arrival, store);
                 return 1;
             }
             match upper.enqueue(now, arrival.addressed(), &mut PassedOn(&mut *listener)) {
@@ -137,7 +136,7 @@ impl<P: Reshape + Send> Driver<P> {
             return 0;
         }
         listener.entered(now, port, packet);
-        self.take(ac, arrival.released(store), arrival.station());
+        self.take(ac, arrival, store);
         1
     }
 
@@ -166,8 +165,7 @@ impl<P: Reshape + Send> Driver<P> {
         let Some(upper) = self.upper.get_mut(ac as usize) else { return 0 };
         match upper.dequeue(now, &mut PassedOn(listener)) {
             Dequeue::Packet(packet, _) => {
-                let arrival = packet.arrival();
-                self.take(ac, arrival.released(store), arrival.station());
+                self.take(ac, &packet.arrival(), store);
                 1
             }
             Dequeue::Empty => 0,
@@ -194,24 +192,15 @@ impl<P: Reshape + Send> Driver<P> {
         self.held[ac as usize] -= packets;
     }
 
+    /// The packets of the buffer for a station.
     #[inline]
-    pub(crate) fn pop(&mut self, station: usize, ac: AccessCategory) -> Option<Released> {
-        self.waiting[station * AccessCategory::COUNT + ac as usize].pop_front()
+    pub(crate) fn waiting(&self, station: usize, ac: AccessCategory) -> &Chain {
+        &self.waiting[station * AccessCategory::COUNT + ac as usize]
     }
 
     #[inline]
-    pub(crate) fn pop_if(
-        &mut self,
-        station: usize,
-        ac: AccessCategory,
-        may: impl FnOnce(&Released) -> bool,
-    ) -> Option<Released> {
-        let waiting = &mut self.waiting[station * AccessCategory::COUNT + ac as usize];
-        waiting.pop_front_if(|packet| may(packet))
-    }
-
-    pub(crate) fn first(&self, station: usize, ac: AccessCategory) -> Option<&Released> {
-        self.waiting[station * AccessCategory::COUNT + ac as usize].front()
+    pub(crate) fn waiting_mut(&mut self, station: usize, ac: AccessCategory) -> &mut Chain {
+        &mut self.waiting[station * AccessCategory::COUNT + ac as usize]
     }
 
     /// The station whose turn it is, among those that have something and are not held back.
@@ -219,13 +208,14 @@ impl<P: Reshape + Send> Driver<P> {
         &mut self,
         ac: AccessCategory,
         stations: usize,
+        store: &Store<P>,
         started: impl Fn(usize) -> Option<u64>,
         is_held: impl Fn(usize) -> bool,
     ) -> Option<usize> {
         if self.order == Order::LosesTurns {
             while let Some(first) = self.round[ac as usize].pop_front() {
                 let station = usize::from(first);
-                if started(station).is_some() || self.first(station, ac).is_some() {
+                if started(station).is_some() || !self.waiting(station, ac).is_empty() {
                     self.round[ac as usize].push_back(first);
                     return Some(station);
                 }
@@ -233,7 +223,7 @@ impl<P: Reshape + Send> Driver<P> {
             return None;
         }
         let oldest = |s: usize| {
-            let oldest = started(s).or_else(|| Some(self.first(s, ac)?.order));
+            let oldest = started(s).or_else(|| Some(store.first(self.waiting(s, ac))?.order));
             oldest.filter(|_| !is_held(s))
         };
         let chosen = match self.order {
@@ -250,10 +240,15 @@ impl<P: Reshape + Send> Driver<P> {
     }
 
     /// The hardware is full: with [`Order::LosesTurns`] the station whose turn it is loses the turn.
-    pub(crate) fn pass_over(&mut self, ac: AccessCategory, started: impl Fn(usize) -> Option<u64>) {
+    pub(crate) fn pass_over(
+        &mut self,
+        ac: AccessCategory,
+        store: &Store<P>,
+        started: impl Fn(usize) -> Option<u64>,
+    ) {
         if self.order == Order::LosesTurns {
             // Choosing the station moves it to the end of the round.
-            let _ = self.choose(ac, 0, started, |_| false);
+            let _ = self.choose(ac, 0, store, started, |_| false);
         }
     }
 
@@ -272,27 +267,28 @@ impl<P: Reshape + Send> Driver<P> {
     }
 
     /// The longest time that a packet has waited.
-    pub(crate) fn oldest(&self, now: Time) -> Span {
+    pub(crate) fn oldest(&self, now: Time, store: &Store<P>) -> Span {
         let above = self.upper.iter().filter_map(Qdisc::oldest);
-        let here = self.waiting.iter().filter_map(|queue| Some(queue.front()?.arrived));
+        let here = self.waiting.iter().filter_map(|chain| Some(store.first(chain)?.arrived));
         above.chain(here).min().map_or(Span::ZERO, |arrived| now.since(arrived))
     }
 
     /// When the packet arrived that has waited longest for a station: the first in its buffer,
     /// otherwise the first of all that wait above.
-    pub(crate) fn oldest_of(&self, station: usize) -> Option<Time> {
+    pub(crate) fn oldest_of(&self, station: usize, store: &Store<P>) -> Option<Time> {
         let first = station * AccessCategory::COUNT;
         let own = &self.waiting[first..first + AccessCategory::COUNT];
-        let here = own.iter().filter_map(|queue| Some(queue.front()?.arrived)).min();
+        let here = own.iter().filter_map(|chain| Some(store.first(chain)?.arrived)).min();
         here.or_else(|| self.upper.iter().filter_map(Qdisc::oldest).min())
     }
 
     #[inline(always)]
-    fn take(&mut self, ac: AccessCategory, mut packet: Released, station: usize) {
+    fn take(&mut self, ac: AccessCategory, arrival: &Arrival<'_, P>, store: &mut Store<P>) {
         self.held[ac as usize] += 1;
         self.taken += 1;
-        packet.order = self.taken;
-        self.waiting[station * AccessCategory::COUNT + ac as usize].push_back(packet);
+        let arrival = Arrival { order: self.taken, ..*arrival };
+        let (slot, station) = (arrival.released(store).slot, arrival.station());
+        store.append(self.waiting_mut(station, ac), slot);
         self.join(ac, station);
     }
 }

@@ -15,10 +15,10 @@ use sojourn_core::{DropReason, Queued, Span, SpecError, Stream, Time};
 use sojourn_qdisc::Reshape;
 use sojourn_qdisc::codel::{Law, LawConfig, Mode, Source, State, Stats};
 
-use super::{Addressed, PassedOn, Released, Schedule, Stations};
+use super::{Addressed, PassedOn, Schedule, Stations};
 use crate::mac::edca::AccessCategory;
 use crate::port::Listener;
-use crate::store::Store;
+use crate::store::{Released, Store};
 
 const CATEGORIES: usize = AccessCategory::COUNT;
 

@@ -5,7 +5,7 @@ mod driver;
 mod fq_mac;
 mod stations;
 
-pub(crate) use addressed::{Addressed, Arrival, PassedOn, Released};
+pub(crate) use addressed::{Addressed, Arrival, PassedOn};
 pub(crate) use driver::Driver;
 pub use driver::{DriverConfig, Order};
 pub use fq_mac::FqConfig;
@@ -20,7 +20,7 @@ use sojourn_qdisc::Reshape;
 
 use crate::mac::edca::AccessCategory;
 use crate::port::Listener;
-use crate::store::Store;
+use crate::store::{Released, Store};
 
 /// How packets wait in the access point.
 #[derive(Clone, Debug, PartialEq)]
@@ -191,24 +191,29 @@ impl<P: Reshape + Send> Queue<P> {
 
     /// The packet for the station that leaves next.
     #[inline]
-    pub(crate) fn first(
-        &mut self,
+    pub(crate) fn first<'a>(
+        &'a mut self,
         now: Time,
         station: usize,
         ac: AccessCategory,
-        store: &mut Store<P>,
+        store: &'a mut Store<P>,
         listener: &mut impl Listener<P>,
-    ) -> Option<&Released> {
+    ) -> Option<&'a Released> {
         match self {
-            Self::Driver(driver) => driver.first(station, ac),
+            Self::Driver(driver) => store.first(driver.waiting(station, ac)),
             Self::Managed(queue) => queue.first(now, station, ac, store, listener),
         }
     }
 
     #[inline]
-    pub(crate) fn pop(&mut self, station: usize, ac: AccessCategory) -> Option<Released> {
+    pub(crate) fn pop(
+        &mut self,
+        station: usize,
+        ac: AccessCategory,
+        store: &mut Store<P>,
+    ) -> Option<Released> {
         match self {
-            Self::Driver(driver) => driver.pop(station, ac),
+            Self::Driver(driver) => store.pop(driver.waiting_mut(station, ac)),
             Self::Managed(queue) => queue.pop(station, ac),
         }
     }
@@ -225,7 +230,7 @@ impl<P: Reshape + Send> Queue<P> {
         may: impl FnOnce(&Released) -> bool,
     ) -> Option<Released> {
         match self {
-            Self::Driver(driver) => driver.pop_if(station, ac, may),
+            Self::Driver(driver) => store.pop_if(driver.waiting_mut(station, ac), may),
             Self::Managed(queue) => {
                 let first = queue.first(now, station, ac, store, listener)?;
                 if may(first) { queue.pop(station, ac) } else { None }
@@ -236,7 +241,7 @@ impl<P: Reshape + Send> Queue<P> {
     /// Whether packets wait for the station.
     pub(crate) fn has_packets(&self, station: usize, ac: AccessCategory) -> bool {
         match self {
-            Self::Driver(driver) => driver.first(station, ac).is_some(),
+            Self::Driver(driver) => !driver.waiting(station, ac).is_empty(),
             Self::Managed(queue) => queue.has_packets(station, ac),
         }
     }
@@ -247,11 +252,12 @@ impl<P: Reshape + Send> Queue<P> {
         &mut self,
         ac: AccessCategory,
         stations: usize,
+        store: &Store<P>,
         started: impl Fn(usize) -> Option<u64>,
         is_held: impl Fn(usize) -> bool,
     ) -> Option<usize> {
         match self {
-            Self::Driver(driver) => driver.choose(ac, stations, started, is_held),
+            Self::Driver(driver) => driver.choose(ac, stations, store, started, is_held),
             Self::Managed(queue) => queue.choose(ac, |s| started(s).is_some(), is_held),
         }
     }
@@ -274,9 +280,14 @@ impl<P: Reshape + Send> Queue<P> {
     }
 
     /// The hardware is full, so the station whose turn it is may lose the turn.
-    pub(crate) fn pass_over(&mut self, ac: AccessCategory, started: impl Fn(usize) -> Option<u64>) {
+    pub(crate) fn pass_over(
+        &mut self,
+        ac: AccessCategory,
+        store: &Store<P>,
+        started: impl Fn(usize) -> Option<u64>,
+    ) {
         if let Self::Driver(driver) = self {
-            driver.pass_over(ac, started);
+            driver.pass_over(ac, store, started);
         }
     }
 
@@ -319,18 +330,18 @@ impl<P: Reshape + Send> Queue<P> {
     }
 
     /// The longest time that a packet for a station has waited.
-    pub(crate) fn oldest_of(&self, now: Time, station: usize) -> Span {
+    pub(crate) fn oldest_of(&self, now: Time, station: usize, store: &Store<P>) -> Span {
         let oldest = match self {
-            Self::Driver(driver) => driver.oldest_of(station),
+            Self::Driver(driver) => driver.oldest_of(station, store),
             Self::Managed(queue) => queue.oldest_of(station),
         };
         oldest.map_or(Span::ZERO, |arrived| now.since(arrived))
     }
 
     /// The longest time that a packet has waited.
-    pub(crate) fn oldest(&self, now: Time) -> Span {
+    pub(crate) fn oldest(&self, now: Time, store: &Store<P>) -> Span {
         match self {
-            Self::Driver(driver) => driver.oldest(now),
+            Self::Driver(driver) => driver.oldest(now, store),
             Self::Managed(queue) => queue.oldest().map_or(Span::ZERO, |arrived| now.since(arrived)),
         }
     }
