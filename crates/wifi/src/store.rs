@@ -89,6 +89,11 @@ impl<P: Queued + Copy> Store<P> {
         &self.places[slot.0 as usize].packet
     }
 
+    #[inline]
+    pub(crate) fn at_mut(&mut self, slot: Slot) -> &mut P {
+        &mut self.places[slot.0 as usize].packet
+    }
+
     /// The packet leaves its place, in which it can be read until another one is put there.
     #[inline]
     pub(crate) fn vacate(&mut self, slot: Slot) -> &mut P {

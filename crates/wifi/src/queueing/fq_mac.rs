@@ -12,13 +12,13 @@ use alloc::vec::Vec;
 
 use sojourn_core::random::mix;
 use sojourn_core::{DropReason, Queued, Span, SpecError, Stream, Time};
-use sojourn_qdisc::Reshape;
 use sojourn_qdisc::codel::{Law, LawConfig, Mode, Source, State, Stats};
+use sojourn_qdisc::{Reshape, Sink};
 
-use super::{Addressed, PassedOn, Schedule, Stations};
+use super::{Arrival, Schedule, Stations};
 use crate::mac::edca::AccessCategory;
-use crate::port::Listener;
-use crate::store::{Released, Store};
+use crate::port::{Listener, Port};
+use crate::store::{Chain, Released, Store};
 
 const CATEGORIES: usize = AccessCategory::COUNT;
 
@@ -82,7 +82,7 @@ const GUARD: u64 = 1514;
 
 const NOBODY: u32 = u32::MAX;
 
-pub(crate) struct FqMac<P> {
+pub(crate) struct FqMac {
     limit: u32,
     quantum: i32,
     hashed: u32,
@@ -90,7 +90,7 @@ pub(crate) struct FqMac<P> {
     law: Law,
     stats: Stats,
     /// The queues to which flows are hashed, then an overflow queue for each identifier.
-    flows: Vec<Flow<P>>,
+    flows: Vec<Flow>,
     tids: Vec<Tid>,
     stations: Stations,
     packets: u32,
@@ -98,8 +98,8 @@ pub(crate) struct FqMac<P> {
     dropped: [u32; CATEGORIES],
 }
 
-struct Flow<P> {
-    waiting: Waiting<P>,
+struct Flow {
+    waiting: Waiting,
     /// The identifier it belongs to.
     tid: u32,
     deficit: i32,
@@ -108,8 +108,9 @@ struct Flow<P> {
 }
 
 /// The packets of a queue.
-struct Waiting<P> {
-    packets: VecDeque<Addressed<P>>,
+struct Waiting {
+    chain: Chain,
+    packets: u32,
     bytes: u64,
 }
 
@@ -121,7 +122,7 @@ struct Tid {
     ready: Option<Released>,
 }
 
-impl<P: Reshape + Send> FqMac<P> {
+impl FqMac {
     pub(crate) fn weigh(&mut self, weights: impl Iterator<Item = u16>) {
         self.stations.weigh(weights);
     }
@@ -137,7 +138,7 @@ impl<P: Reshape + Send> FqMac<P> {
         };
         let tids = stations * CATEGORIES;
         let flow = |tid| Flow {
-            waiting: Waiting { packets: VecDeque::new(), bytes: 0 },
+            waiting: Waiting { chain: Chain::EMPTY, packets: 0, bytes: 0 },
             tid,
             deficit: 0,
             law: State::default(),
@@ -168,18 +169,19 @@ impl<P: Reshape + Send> FqMac<P> {
 
     /// Algorithm 1.
     #[inline(never)]
-    pub(crate) fn enqueue(
+    pub(crate) fn enqueue<P: Reshape>(
         &mut self,
-        now: Time,
         ac: AccessCategory,
-        packet: &Addressed<P>,
+        arrival: Arrival<'_, P>,
+        store: &mut Store<P>,
         listener: &mut impl Listener<P>,
     ) {
+        let Arrival { packet, port, now, .. } = arrival;
         if self.packets >= self.limit {
-            self.drop_from_longest(now, listener);
+            self.drop_from_longest(now, store, listener);
         }
-        listener.entered(now, packet.port, &packet.packet);
-        let station = packet.arrival().station();
+        listener.entered(now, port, packet);
+        let station = arrival.station();
         let tid = (station * CATEGORIES + ac as usize) as u32;
         let mut index = self.hash(packet);
         let owner = self.flows[index as usize].tid;
@@ -189,7 +191,9 @@ impl<P: Reshape + Send> FqMac<P> {
         let flow = &mut self.flows[index as usize];
         flow.tid = tid;
         flow.waiting.bytes += u64::from(packet.wire_len());
-        flow.waiting.packets.push_back(*packet);
+        flow.waiting.packets += 1;
+        let slot = arrival.released(store).slot;
+        store.append(&mut flow.waiting.chain, slot);
         self.packets += 1;
         let state = &mut self.tids[tid as usize];
         state.packets += 1;
@@ -203,7 +207,7 @@ impl<P: Reshape + Send> FqMac<P> {
 
     /// The packet that leaves next.
     #[inline]
-    pub(crate) fn first(
+    pub(crate) fn first<P: Reshape>(
         &mut self,
         now: Time,
         station: usize,
@@ -219,15 +223,14 @@ impl<P: Reshape + Send> FqMac<P> {
     }
 
     #[inline(never)]
-    fn make_ready(
+    fn make_ready<P: Reshape>(
         &mut self,
         now: Time,
         tid: usize,
         store: &mut Store<P>,
         listener: &mut impl Listener<P>,
     ) {
-        let packet = self.dequeue(now, tid, listener);
-        self.tids[tid].ready = packet.map(|packet| packet.arrival().released(store));
+        self.tids[tid].ready = self.dequeue(now, tid, store, listener);
     }
 
     pub(crate) fn pop(&mut self, station: usize, ac: AccessCategory) -> Option<Released> {
@@ -279,20 +282,20 @@ impl<P: Reshape + Send> FqMac<P> {
         self.packets
     }
 
-    pub(crate) fn oldest(&self) -> Option<Time> {
+    pub(crate) fn oldest<P: Reshape>(&self, store: &Store<P>) -> Option<Time> {
         let ready = self.tids.iter().filter_map(|tid| Some(tid.ready.as_ref()?.arrived));
         let waiting =
-            self.flows.iter().filter_map(|flow| Some(flow.waiting.packets.front()?.arrived));
+            self.flows.iter().filter_map(|flow| Some(store.first(&flow.waiting.chain)?.arrived));
         ready.chain(waiting).min()
     }
 
     /// When the packet arrived that has waited longest for a station.
-    pub(crate) fn oldest_of(&self, station: usize) -> Option<Time> {
+    pub(crate) fn oldest_of<P: Reshape>(&self, station: usize, store: &Store<P>) -> Option<Time> {
         let tids = &self.tids[station * CATEGORIES..(station + 1) * CATEGORIES];
         let ready = tids.iter().filter_map(|tid| Some(tid.ready.as_ref()?.arrived));
         let listed = tids.iter().flat_map(|tid| tid.new.iter().chain(&tid.old));
-        let waiting =
-            listed.filter_map(|index| Some(self.flows[*index as usize].waiting.head()?.1));
+        let chain = |index: &u32| &self.flows[*index as usize].waiting.chain;
+        let waiting = listed.filter_map(|index| Some(store.first(chain(index))?.arrived));
         ready.chain(waiting).min()
     }
 
@@ -305,12 +308,13 @@ impl<P: Reshape + Send> FqMac<P> {
     }
 
     /// Algorithm 2.
-    fn dequeue(
+    fn dequeue<P: Reshape>(
         &mut self,
         now: Time,
         tid: usize,
+        store: &mut Store<P>,
         listener: &mut impl Listener<P>,
-    ) -> Option<Addressed<P>> {
+    ) -> Option<Released> {
         loop {
             let state = &mut self.tids[tid];
             let is_new = !state.new.is_empty();
@@ -330,10 +334,11 @@ impl<P: Reshape + Send> FqMac<P> {
                 }
             }
             let Flow { waiting, law, .. } = &mut *flow;
-            let (packets, bytes) = (waiting.packets.len(), waiting.bytes);
-            let mut noted = PassedOn(&mut *listener);
-            let wait = self.law.judge(law, waiting, now, &mut self.stats, &mut noted);
-            let lost = (packets - waiting.packets.len()) as u32;
+            let (packets, bytes) = (waiting.packets, waiting.bytes);
+            let mut noted = Noted { port: port_of(tid), listener: &mut *listener };
+            let mut source = Stored { waiting, store };
+            let wait = self.law.judge(law, &mut source, now, &mut self.stats, &mut noted);
+            let lost = packets - waiting.packets;
             debug_assert!(lost == 0 || waiting.bytes < bytes);
             self.packets -= lost;
             state.packets -= lost;
@@ -350,27 +355,32 @@ impl<P: Reshape + Send> FqMac<P> {
                 }
                 continue;
             }
-            let packet = flow.waiting.pop()?;
-            flow.deficit -= packet.wire_len() as i32;
+            let packet = flow.waiting.pop(store)?;
+            flow.deficit -= store.at(packet.slot).wire_len() as i32;
             return Some(packet);
         }
     }
 
     /// The queue with most bytes loses its first packet.
-    fn drop_from_longest(&mut self, now: Time, listener: &mut impl Listener<P>) {
+    fn drop_from_longest<P: Reshape>(
+        &mut self,
+        now: Time,
+        store: &mut Store<P>,
+        listener: &mut impl Listener<P>,
+    ) {
         let listed = self.tids.iter().flat_map(|tid| tid.new.iter().chain(&tid.old));
         let longest = listed.copied().max_by_key(|index| self.flows[*index as usize].waiting.bytes);
         let Some(longest) = longest else { return };
         let flow = &mut self.flows[longest as usize];
-        let Some(packet) = flow.waiting.pop() else { return };
+        let Some(packet) = flow.waiting.pop(store) else { return };
         let tid = flow.tid as usize;
         self.packets -= 1;
         self.tids[tid].packets -= 1;
         self.dropped[tid % CATEGORIES] += 1;
-        listener.dropped(now, packet.port, &packet.packet, DropReason::Overflow);
+        listener.dropped(now, packet.port, store.vacate(packet.slot), DropReason::Overflow);
     }
 
-    fn hash(&self, packet: &Addressed<P>) -> u32 {
+    fn hash(&self, packet: &impl Queued) -> u32 {
         let key = packet.flow_key();
         let hosts = u64::from(key.src) << 32 | u64::from(key.dst);
         let hash = mix(mix(hosts ^ self.key) ^ key.ports) >> 32;
@@ -378,22 +388,59 @@ impl<P: Reshape + Send> FqMac<P> {
     }
 }
 
-impl<P: Reshape> Source<Addressed<P>> for Waiting<P> {
-    fn head(&self) -> Option<(&Addressed<P>, Time)> {
-        self.packets.front().map(|packet| (packet, packet.arrived))
-    }
-
-    fn head_mut(&mut self) -> Option<&mut Addressed<P>> {
-        self.packets.front_mut()
-    }
-
-    fn pop(&mut self) -> Option<Addressed<P>> {
-        let packet = self.packets.pop_front()?;
-        self.bytes -= u64::from(packet.wire_len());
+impl Waiting {
+    fn pop<P: Reshape>(&mut self, store: &mut Store<P>) -> Option<Released> {
+        let packet = store.pop(&mut self.chain)?;
+        self.packets -= 1;
+        self.bytes -= u64::from(store.at(packet.slot).wire_len());
         Some(packet)
+    }
+}
+
+/// The packets of a queue, where they lie.
+struct Stored<'a, P> {
+    waiting: &'a mut Waiting,
+    store: &'a mut Store<P>,
+}
+
+impl<P: Reshape> Source<P> for Stored<'_, P> {
+    fn head(&self) -> Option<(&P, Time)> {
+        let head = self.store.first(&self.waiting.chain)?;
+        Some((self.store.at(head.slot), head.arrived))
+    }
+
+    fn head_mut(&mut self) -> Option<&mut P> {
+        let head = self.store.first(&self.waiting.chain)?.slot;
+        Some(self.store.at_mut(head))
+    }
+
+    fn pop(&mut self) -> Option<P> {
+        let packet = self.waiting.pop(self.store)?;
+        Some(*self.store.vacate(packet.slot))
     }
 
     fn backlog(&self) -> u64 {
-        self.bytes + GUARD
+        self.waiting.bytes + GUARD
     }
+}
+
+/// Passes on to a listener what CoDel drops and marks of the packets of an identifier.
+struct Noted<'a, L> {
+    port: Port,
+    listener: &'a mut L,
+}
+
+impl<P, L: Listener<P>> Sink<P> for Noted<'_, L> {
+    fn dropped(&mut self, now: Time, packet: P, why: DropReason) {
+        self.listener.dropped(now, self.port, &packet, why);
+    }
+
+    fn marked(&mut self, now: Time, packet: &P) {
+        self.listener.marked(now, self.port, packet);
+    }
+}
+
+/// The port of the packets of an identifier: from the access point, which alone has these queues, to its station.
+fn port_of(tid: usize) -> Port {
+    Port::down((tid / CATEGORIES) as u16)
 }

@@ -107,7 +107,7 @@ impl QueueConfig {
 #[expect(clippy::large_enum_variant, reason = "one per node, and never moved")]
 pub(crate) enum Queue<P: Reshape + Send> {
     Driver(Driver<P>),
-    Managed(Box<FqMac<P>>),
+    Managed(Box<FqMac>),
 }
 
 impl<P: Reshape + Send> Queue<P> {
@@ -139,7 +139,7 @@ impl<P: Reshape + Send> Queue<P> {
         match self {
             Self::Driver(driver) => driver.offer(ac, arrival, store, listener),
             Self::Managed(queue) => {
-                queue.enqueue(arrival.now, ac, &arrival.addressed(), listener);
+                queue.enqueue(ac, *arrival, store, listener);
                 1
             }
         }
@@ -333,7 +333,7 @@ impl<P: Reshape + Send> Queue<P> {
     pub(crate) fn oldest_of(&self, now: Time, station: usize, store: &Store<P>) -> Span {
         let oldest = match self {
             Self::Driver(driver) => driver.oldest_of(station, store),
-            Self::Managed(queue) => queue.oldest_of(station),
+            Self::Managed(queue) => queue.oldest_of(station, store),
         };
         oldest.map_or(Span::ZERO, |arrived| now.since(arrived))
     }
@@ -342,7 +342,9 @@ impl<P: Reshape + Send> Queue<P> {
     pub(crate) fn oldest(&self, now: Time, store: &Store<P>) -> Span {
         match self {
             Self::Driver(driver) => driver.oldest(now, store),
-            Self::Managed(queue) => queue.oldest().map_or(Span::ZERO, |arrived| now.since(arrived)),
+            Self::Managed(queue) => {
+                queue.oldest(store).map_or(Span::ZERO, |arrived| now.since(arrived))
+            }
         }
     }
 }
