@@ -121,6 +121,13 @@ impl<P: Queued + Copy> Store<P> {
         self.append(chain, slot);
     }
 
+    /// The same, and its number in the order is another one.
+    #[inline]
+    pub(crate) fn append_numbered(&mut self, chain: &mut Chain, slot: Slot, order: u64) {
+        self.places[slot.0 as usize].released.order = order;
+        self.append(chain, slot);
+    }
+
     #[inline]
     pub(crate) fn first(&self, chain: &Chain) -> Option<&Released> {
         self.places.get(chain.first as usize).map(|place| &place.released)

@@ -38,7 +38,7 @@ use crate::mac::classify::access_category;
 use crate::mac::edca::{AccessCategory, Countdown, Edcaf};
 use crate::phy::{Format, Mode};
 use crate::port::{Listener, Port};
-use crate::queueing::{Arrival, Hardware, Queue, QueueKind};
+use crate::queueing::{Arrival, Hardware, Queue, QueueKind, Waiting};
 use crate::store::{Chain, Released, Store};
 
 const CATEGORIES: usize = AccessCategory::COUNT;
@@ -619,12 +619,13 @@ impl<P: Reshape + Send> Medium<P> {
         {
             let cost = &self.links[Self::link_index(0, station, ac as usize)].cost;
             while !staged.has_enough(station, hardware)
-                && queue.first(now, station, ac, store, listener).is_some()
+                && let mut waiting = queue.waiting(station, ac)
+                && waiting.first(now, store, listener).is_some()
+                && let Some(packet) = waiting.pop(store)
             {
-                let Some(packet) = queue.pop(station, ac, store) else { break };
                 listener.framed(now, packet.port, store.at(packet.slot), now.since(packet.arrived));
                 // What is under way counts against its deficit.
-                let estimate = staged.push(station, packet, cost, aggregates);
+                let estimate = staged.push(station, &packet, cost, aggregates, store);
                 queue.charge(ac, station, estimate);
             }
         }
@@ -776,7 +777,8 @@ impl<P: Reshape + Send> Medium<P> {
             agreement.first_to_repeat().map(|msdu| msdu.mpdu_octets)
         } else {
             let (queue, store) = (&mut self.queues[node], &mut self.store);
-            let first = queue.first(now, station, AccessCategory::ALL[ac], store, listener);
+            let mut waiting = queue.waiting(station, AccessCategory::ALL[ac]);
+            let first = waiting.first(now, store, listener);
             let body = |ip_len| crate::mac::aggregation::msdu_octets(ip_len);
             let is_qos = self.config.is_qos;
             first.map(|first| crate::mac::aggregation::mpdu_octets(body(first.ip_len), is_qos))
@@ -804,13 +806,13 @@ impl<P: Reshape + Send> Medium<P> {
         let index = Self::link_index(node, station, ac);
         let link = &mut self.links[index];
         let choice = link.choice;
-        let (queue, store) = (&mut self.queues[node], &mut self.store);
-        let mut staged = match &mut self.staged {
-            Some(staged) if node == 0 => Some(&mut staged[ac]),
-            _ => None,
+        let store = &mut self.store;
+        // What is in the hardware has left the queues.
+        let (mut waiting, is_staged) = match &mut self.staged {
+            Some(staged) if node == 0 => (Waiting::Chain(staged[ac].packets(station)), true),
+            _ => (self.queues[node].waiting(station, AccessCategory::ALL[ac]), false),
         };
         let limits = &self.config.limits;
-        let category = AccessCategory::ALL[ac];
         let limit = limit.min(limits.ppdu_time);
         let most = mode.largest_psdu(limit).min(link.sending.longest).saturating_sub(reserved);
         self.ppdus = self.ppdus.wrapping_add(1).max(1);
@@ -864,12 +866,9 @@ impl<P: Reshape + Send> Medium<P> {
                 mpdu = crate::mac::aggregation::mpdu_octets(body, is_qos);
                 fits(&psdu, mpdu)
             };
-            let first = match &mut staged {
-                Some(staged) => staged.pop_if(station, next_fits),
-                None => queue.pop_if(now, station, category, store, listener, next_fits),
-            };
+            let first = waiting.pop_if(now, store, listener, next_fits);
             let Some(first) = first else { break };
-            if staged.is_none() {
+            if !is_staged {
                 let wait = now.since(first.arrived);
                 listener.framed(now, first.port, store.at(first.slot), wait);
             }
@@ -877,16 +876,12 @@ impl<P: Reshape + Send> Medium<P> {
             link.agreement.append(link::msdu(&first, mpdu, ppdu));
             // Further packets join it in an A-MSDU. Queues in the MAC are asked for the next one in any case, since
             // their CoDel drops when it is asked.
-            if amsdu_octets == 0 && (staged.is_some() || queue.drops_nothing_later()) {
+            if amsdu_octets == 0 && waiting.is_chain() {
                 continue;
             }
             let mut joined = 1;
             loop {
-                let next = match &staged {
-                    Some(staged) => staged.first(station),
-                    None => queue.first(now, station, category, store, listener),
-                };
-                let Some(next) = next else { break };
+                let Some(next) = waiting.first(now, store, listener) else { break };
                 if amsdu_octets == 0 {
                     break;
                 }
@@ -896,15 +891,11 @@ impl<P: Reshape + Send> Medium<P> {
                 if longer > amsdu_octets || octets > most {
                     break;
                 }
-                let next = match &mut staged {
-                    Some(staged) => staged.pop(station)?,
-                    None => {
-                        let next = queue.pop(station, category, store)?;
-                        let wait = now.since(next.arrived);
-                        listener.framed(now, next.port, store.at(next.slot), wait);
-                        next
-                    }
-                };
+                let next = waiting.pop(store)?;
+                if !is_staged {
+                    let wait = now.since(next.arrived);
+                    listener.framed(now, next.port, store.at(next.slot), wait);
+                }
                 link.agreement.append(link::msdu(&next, 0, ppdu));
                 joined += 1;
                 (body, mpdu) = (longer, with);

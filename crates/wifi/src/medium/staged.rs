@@ -6,11 +6,11 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use sojourn_core::Span;
+use sojourn_core::{Queued, Span};
 
 use crate::phy::{Format, Mode};
 use crate::queueing::Hardware;
-use crate::store::Released;
+use crate::store::{Chain, Released, Store};
 
 pub(super) struct Staged {
     stations: Vec<Station>,
@@ -22,8 +22,8 @@ pub(super) struct Staged {
 }
 
 struct Station {
-    /// With their place in the order in which packets came.
-    packets: VecDeque<(u64, Released)>,
+    /// Numbered in the order in which packets came.
+    packets: Chain,
     is_listed: bool,
     own: Span,
     /// Of each packet that `own` counts.
@@ -68,7 +68,7 @@ impl Cost {
 impl Staged {
     pub(super) fn new(stations: usize) -> Self {
         let station = || Station {
-            packets: VecDeque::new(),
+            packets: Chain::EMPTY,
             is_listed: false,
             own: Span::ZERO,
             estimates: VecDeque::new(),
@@ -82,17 +82,18 @@ impl Staged {
     }
 
     /// Returns what the packet is taken to need on the air.
-    pub(super) fn push(
+    pub(super) fn push<P: Queued + Copy>(
         &mut self,
         station: usize,
-        packet: Released,
+        packet: &Released,
         cost: &Cost,
         aggregates: bool,
+        store: &mut Store<P>,
     ) -> Span {
         let of = &mut self.stations[station];
         let estimate = cost.of(packet.ip_len, aggregates);
         self.came += 1;
-        of.packets.push_back((self.came, packet));
+        store.append_numbered(&mut of.packets, packet.slot, self.came);
         of.estimates.push_back(estimate);
         of.own += estimate;
         self.all += estimate;
@@ -103,25 +104,10 @@ impl Staged {
         estimate
     }
 
+    /// The packets that wait for a station.
     #[inline]
-    pub(super) fn first(&self, station: usize) -> Option<&Released> {
-        self.stations[station].packets.front().map(|(_, packet)| packet)
-    }
-
-    #[inline]
-    pub(super) fn pop(&mut self, station: usize) -> Option<Released> {
-        self.stations[station].packets.pop_front().map(|(_, packet)| packet)
-    }
-
-    /// [`Staged::pop`], if the packet is one that `may` leave.
-    #[inline]
-    pub(super) fn pop_if(
-        &mut self,
-        station: usize,
-        may: impl FnOnce(&Released) -> bool,
-    ) -> Option<Released> {
-        let packets = &mut self.stations[station].packets;
-        packets.pop_front_if(|(_, packet)| may(packet)).map(|(_, packet)| packet)
+    pub(super) fn packets(&mut self, station: usize) -> &mut Chain {
+        &mut self.stations[station].packets
     }
 
     /// So many packets of a station are delivered or given up. Returns what they were taken to need.
@@ -150,17 +136,18 @@ impl Staged {
     }
 
     /// The next station after `before` by when its first packet came: those with frames to send again come first.
-    pub(super) fn next_after(
+    pub(super) fn next_after<P: Queued + Copy>(
         &mut self,
         before: Option<(u64, usize)>,
         repeats: impl Fn(usize) -> bool,
+        store: &Store<P>,
     ) -> Option<(u64, usize)> {
         self.listed
             .iter()
             .map(|station| {
                 let station = usize::from(*station);
-                match self.stations[station].packets.front() {
-                    Some((came, _)) if !repeats(station) => (*came, station),
+                match store.first(&self.stations[station].packets) {
+                    Some(first) if !repeats(station) => (first.order, station),
                     _ => (0, station),
                 }
             })

@@ -20,7 +20,7 @@ use sojourn_qdisc::Reshape;
 
 use crate::mac::edca::AccessCategory;
 use crate::port::Listener;
-use crate::store::{Released, Store};
+use crate::store::{Chain, Released, Store};
 
 /// How packets wait in the access point.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,6 +101,63 @@ impl QueueConfig {
     /// mac80211 since Linux 6.18.
     pub fn mac80211() -> Self {
         Self { kind: QueueKind::Managed(FqConfig::linux()), hardware: Hardware::AQL }
+    }
+}
+
+/// The packets for a station, of one access category.
+pub(crate) enum Waiting<'a> {
+    /// They leave in this order.
+    Chain(&'a mut Chain),
+    /// Queues in the MAC choose when they are asked, and may drop then.
+    Managed { queue: &'a mut FqMac, station: usize, ac: AccessCategory },
+}
+
+impl Waiting<'_> {
+    #[inline]
+    pub(crate) fn is_chain(&self) -> bool {
+        matches!(self, Self::Chain(_))
+    }
+
+    /// The packet that leaves next.
+    #[inline]
+    pub(crate) fn first<'a, P: Reshape + Send>(
+        &'a mut self,
+        now: Time,
+        store: &'a mut Store<P>,
+        listener: &mut impl Listener<P>,
+    ) -> Option<&'a Released> {
+        match self {
+            Self::Chain(chain) => store.first(chain),
+            Self::Managed { queue, station, ac } => {
+                queue.first(now, *station, *ac, store, listener)
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn pop<P: Reshape + Send>(&mut self, store: &mut Store<P>) -> Option<Released> {
+        match self {
+            Self::Chain(chain) => store.pop(chain),
+            Self::Managed { queue, station, ac } => queue.pop(*station, *ac),
+        }
+    }
+
+    /// Takes out the packet that leaves next, if it is one that `may`.
+    #[inline]
+    pub(crate) fn pop_if<P: Reshape + Send>(
+        &mut self,
+        now: Time,
+        store: &mut Store<P>,
+        listener: &mut impl Listener<P>,
+        may: impl FnOnce(&Released) -> bool,
+    ) -> Option<Released> {
+        match self {
+            Self::Chain(chain) => store.pop_if(chain, may),
+            Self::Managed { queue, station, ac } => {
+                let first = queue.first(now, *station, *ac, store, listener)?;
+                if may(first) { queue.pop(*station, *ac) } else { None }
+            }
+        }
     }
 }
 
@@ -189,52 +246,12 @@ impl<P: Reshape + Send> Queue<P> {
         matches!(self, Self::Driver(_))
     }
 
-    /// The packet for the station that leaves next.
+    /// The packets for a station.
     #[inline]
-    pub(crate) fn first<'a>(
-        &'a mut self,
-        now: Time,
-        station: usize,
-        ac: AccessCategory,
-        store: &'a mut Store<P>,
-        listener: &mut impl Listener<P>,
-    ) -> Option<&'a Released> {
+    pub(crate) fn waiting(&mut self, station: usize, ac: AccessCategory) -> Waiting<'_> {
         match self {
-            Self::Driver(driver) => store.first(driver.waiting(station, ac)),
-            Self::Managed(queue) => queue.first(now, station, ac, store, listener),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn pop(
-        &mut self,
-        station: usize,
-        ac: AccessCategory,
-        store: &mut Store<P>,
-    ) -> Option<Released> {
-        match self {
-            Self::Driver(driver) => store.pop(driver.waiting_mut(station, ac)),
-            Self::Managed(queue) => queue.pop(station, ac),
-        }
-    }
-
-    /// Takes out the packet for the station that leaves next, if it is one that `may`.
-    #[inline]
-    pub(crate) fn pop_if(
-        &mut self,
-        now: Time,
-        station: usize,
-        ac: AccessCategory,
-        store: &mut Store<P>,
-        listener: &mut impl Listener<P>,
-        may: impl FnOnce(&Released) -> bool,
-    ) -> Option<Released> {
-        match self {
-            Self::Driver(driver) => store.pop_if(driver.waiting_mut(station, ac), may),
-            Self::Managed(queue) => {
-                let first = queue.first(now, station, ac, store, listener)?;
-                if may(first) { queue.pop(station, ac) } else { None }
-            }
+            Self::Driver(driver) => Waiting::Chain(driver.waiting_mut(station, ac)),
+            Self::Managed(queue) => Waiting::Managed { queue, station, ac },
         }
     }
 
