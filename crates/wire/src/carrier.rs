@@ -62,14 +62,16 @@ pub trait Carrier<P: Carried>: Send {
     }
 
     /// Takes out ahead of time what is known to come out before `before`, as long as the port of the next packet is one
-    /// that `may`: each with its time and port. Whatever enters meanwhile must not change any of it.
+    /// that `may`: each with its time and port. Whatever enters meanwhile must not change any of it. Gives
+    /// [`Carrier::next_wake`] after that.
     fn deliver_ahead(
         &mut self,
         before: Time,
         may: &dyn Fn(PortId) -> bool,
         take: &mut dyn FnMut(Time, PortId, &P),
-    ) {
+    ) -> Time {
         let _ = (before, may, take);
+        self.next_wake()
     }
 
     /// What was counted at `port` since the start.

@@ -96,7 +96,6 @@ impl<O: Observer> Engine<'_, O> {
                     );
                 }
             },
-        );
-        carriers[carrier].next_wake()
+        )
     }
 }

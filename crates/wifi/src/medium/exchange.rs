@@ -314,7 +314,9 @@ impl<P: Reshape + Send> Medium<P> {
         };
         self.reserved = Reserved { holder: holder / CATEGORIES as u16, until: expected, deaf };
         self.suspend(now, expected, deaf, winners);
-        self.back_off_beaten(holder, expected, winners);
+        if winners.len() > 1 {
+            self.back_off_beaten(holder, expected, winners);
+        }
         let has_frames = self.pending[index] > 0 || has_request || self.owes_trigger(index);
         let edcaf = &mut self.edcafs[index];
         edcaf.has_frames = has_frames;

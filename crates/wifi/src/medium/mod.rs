@@ -231,7 +231,7 @@ impl<P: Reshape + Send> Medium<P> {
             self.due_at = self.due_at.min(self.held_back_until);
         }
         // The usual case under load: its function counts down already, or the buffer is full.
-        let is_counted = taken == 0 || (self.multi.is_none() && queue.drops_nothing_later());
+        let is_counted = taken == 0 || (queue.drops_nothing_later() && !self.lacks_trigger(node));
         let index = node * CATEGORIES + ac as usize;
         if is_counted && self.edcafs[index].has_frames && !self.fills_hardware(node) {
             self.pending[index] += taken;
@@ -253,16 +253,20 @@ impl<P: Reshape + Send> Medium<P> {
     ) {
         let index = node * CATEGORIES + ac as usize;
         let may_wait = !self.fills_hardware(node) || self.hardware_has_enough(node, ac, station);
-        let lacks_trigger =
-            node > 0 && self.multi.as_ref().is_some_and(|multi| multi.lacks_trigger());
         // Usually its function counts down already.
-        if may_wait && !lacks_trigger && self.edcafs[index].has_frames {
+        if may_wait && !self.lacks_trigger(node) && self.edcafs[index].has_frames {
             self.pending[index] += taken;
             self.forget_dropped(node);
             return;
         }
         self.note(now, node, ac, taken, Some(station), listener);
         self.due_at = self.next_due();
+    }
+
+    /// Whether a Trigger frame must be asked for when a packet comes to a node.
+    #[inline]
+    fn lacks_trigger(&self, node: usize) -> bool {
+        node > 0 && self.multi.as_ref().is_some_and(|multi| multi.lacks_trigger())
     }
 
     /// Until when packets that enter change nothing of what happens next: while the medium is busy they can only

@@ -208,7 +208,7 @@ impl<P: Carried> Carrier<P> for Radio<P> {
         before: Time,
         may: &dyn Fn(PortId) -> bool,
         take: &mut dyn FnMut(Time, PortId, &P),
-    ) {
+    ) -> Time {
         let Self { first, medium, ledgers, .. } = self;
         let id = |port: Port| PortId(first.0 + port.index());
         // Packets of a frame have the same port, which is asked for once.
@@ -224,6 +224,7 @@ impl<P: Carried> Carrier<P> for Radio<P> {
             packet.leave_port();
             take(at, id(port), packet);
         });
+        medium.next_wake()
     }
 
     fn books(&self, port: PortId) -> Books {
