@@ -63,25 +63,26 @@ impl<P: Queued + Copy> Store<P> {
         Self { places: Vec::new(), free: NONE }
     }
 
+    /// Each field is written where it stays: a packet that enters is copied once.
     #[inline]
-    pub(crate) fn put(&mut self, packet: &P, port: Port, order: u64, arrived: Time) -> Released {
-        let (slot, ip_len) = (Slot(self.free), packet.ip_len());
-        let released = Released { slot, ip_len, port, order, arrived };
+    pub(crate) fn put(&mut self, packet: &P, port: Port, order: u64, arrived: Time) -> Slot {
+        let slot = Slot(self.free);
         let Some(place) = self.places.get_mut(self.free as usize) else {
-            return self.grow(packet, released);
+            return self.grow(packet, port, order, arrived);
         };
         self.free = place.next;
-        (place.packet, place.released) = (*packet, released);
-        released
+        place.packet = *packet;
+        place.released = Released { slot, ip_len: packet.ip_len(), port, order, arrived };
+        slot
     }
 
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, packet: &P, released: Released) -> Released {
+    fn grow(&mut self, packet: &P, port: Port, order: u64, arrived: Time) -> Slot {
         let slot = Slot(self.places.len() as u32);
-        let released = Released { slot, ..released };
+        let released = Released { slot, ip_len: packet.ip_len(), port, order, arrived };
         self.places.push(Place { packet: *packet, released, out: Time::NEVER, next: NONE });
-        released
+        slot
     }
 
     #[inline]

@@ -4,7 +4,7 @@ use sojourn_core::{DropReason, Ecn, FlowKey, PureAck, Queued, Time};
 use sojourn_qdisc::{Reshape, Sink};
 
 use crate::port::{Listener, Port};
-use crate::store::{Released, Store};
+use crate::store::{Slot, Store};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Addressed<P> {
@@ -33,7 +33,7 @@ impl<P: Queued + Copy> Arrival<'_, P> {
 
     /// Leaves the disciplines, or passes them by.
     #[inline]
-    pub(crate) fn released(&self, store: &mut Store<P>) -> Released {
+    pub(crate) fn put_into(&self, store: &mut Store<P>) -> Slot {
         store.put(self.packet, self.port, self.order, self.now)
     }
 

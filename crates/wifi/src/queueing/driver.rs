@@ -287,7 +287,7 @@ impl<P: Reshape + Send> Driver<P> {
         self.held[ac as usize] += 1;
         self.taken += 1;
         let arrival = Arrival { order: self.taken, ..*arrival };
-        let (slot, station) = (arrival.released(store).slot, arrival.station());
+        let (slot, station) = (arrival.put_into(store), arrival.station());
         store.append(self.waiting_mut(station, ac), slot);
         self.join(ac, station);
     }

@@ -192,7 +192,7 @@ impl FqMac {
         flow.tid = tid;
         flow.waiting.bytes += u64::from(packet.wire_len());
         flow.waiting.packets += 1;
-        let slot = arrival.released(store).slot;
+        let slot = arrival.put_into(store);
         store.append(&mut flow.waiting.chain, slot);
         self.packets += 1;
         let state = &mut self.tids[tid as usize];
