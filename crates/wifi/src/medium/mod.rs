@@ -884,8 +884,7 @@ impl<P: Reshape + Send> Medium<P> {
                 continue;
             }
             let mut joined = 1;
-            loop {
-                let Some(next) = waiting.first(now, store, listener) else { break };
+            while let Some(next) = waiting.first(now, store, listener) {
                 if amsdu_octets == 0 {
                     break;
                 }
