@@ -114,7 +114,7 @@ mod tests {
         for (name, held) in &ceilings {
             assert!(held.seconds[0] < held.seconds[1], "{name}");
             // The goals that are known to be missed, by name, so that the test notices another one.
-            let is_missed = name.starts_with('5')
+            let is_missed = (name.starts_with('5') && !name.starts_with("5a-"))
                 || name.starts_with("7b-")
                 || name.starts_with("7c-")
                 || name.starts_with("8e-")
