@@ -135,7 +135,7 @@ impl RateConfig {
                 Rate::UNLIMITED
             }
             Self::Fixed { rate, .. } => *rate,
-            Self::Trace { trace, .. } => trace.info().max,
+            Self::Trace { trace, .. } => trace.peak(),
             Self::Blockage(BlockageSpec { process, .. }) => process.peak(),
         }
     }

@@ -48,11 +48,8 @@ impl Trace {
 
     /// The mean rate over the whole trace, rounded down to a bit a second.
     pub fn mean(&self) -> Rate {
-        let work: u128 = self
-            .steps()
-            .map(|step| u128::from(step.rate.as_bps()) * u128::from(step.duration.as_nanos()))
-            .sum();
-        Rate::from_bps((work / u128::from(self.duration().as_nanos())) as u64)
+        let duration = self.duration().as_nanos();
+        Rate::from_bps((self.work_until(duration) / u128::from(duration)) as u64)
     }
 
     /// For each share of the time, from 0 to 1, the lowest rate that is not exceeded in it.

@@ -49,7 +49,13 @@ sojourn_core::choice!(OnEnd { "wrap" = OnEnd::Wrap, "hold" = OnEnd::Hold });
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     segments: Vec<Segment>,
+    /// Bits times 10⁹ that it carries before each [`BLOCK`]th step.
+    work: Vec<u128>,
+    peak: Rate,
 }
+
+/// Between two sums of a trace there are so many steps: few to add, and the sums take little memory.
+const BLOCK: usize = 32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Segment {
@@ -75,8 +81,8 @@ impl Trace {
     /// No steps, too many, one without duration or beyond the limits of this module, or no
     /// capacity in any.
     pub fn new(steps: impl IntoIterator<Item = Step>) -> Result<Self, SpecError> {
-        let mut segments: Vec<Segment> = Vec::new();
-        let mut end = Span::ZERO;
+        let (mut segments, mut sums) = (Vec::new(), Vec::new());
+        let (mut end, mut work, mut peak) = (Span::ZERO, 0, Rate::ZERO);
         for (index, Step { rate, duration }) in steps.into_iter().enumerate() {
             let step = || format!("step {}", index + 1);
             if index == MAX_STEPS {
@@ -94,16 +100,21 @@ impl Trace {
             if end > MAX_DURATION {
                 return Err(SpecError::new(format!("the trace lasts longer than {MAX_DURATION}")));
             }
+            if index.is_multiple_of(BLOCK) {
+                sums.push(work);
+            }
+            work += u128::from(rate.as_bps()) * u128::from(duration.as_nanos());
+            peak = peak.max(rate);
             segments.push(Segment { end: end.as_nanos(), rate });
         }
         if segments.is_empty() {
             return Err(SpecError::new("the trace has no steps").allow(["at least one"]));
         }
-        if segments.iter().all(|segment| segment.rate == Rate::ZERO) {
+        if peak == Rate::ZERO {
             return Err(SpecError::new("the trace has no capacity at all: every rate is zero")
                 .allow(["at least one rate above zero"]));
         }
-        Ok(Self { segments })
+        Ok(Self { segments, work: sums, peak })
     }
 
     pub fn steps(&self) -> impl Iterator<Item = Step> {
@@ -125,19 +136,29 @@ impl Trace {
         Span::from_nanos(self.last().end)
     }
 
+    /// The highest rate.
+    pub fn peak(&self) -> Rate {
+        self.peak
+    }
+
     /// Bits times 10⁹ that it carries in its first `offset` nanoseconds; `offset` is at most its
     /// end.
     pub(crate) fn work_until(&self, offset: u64) -> u128 {
-        let (mut work, mut start) = (0, 0);
-        for segment in &self.segments {
+        let (mut work, mut start, steps) = self.since_sum(offset);
+        for segment in steps {
             let end = segment.end.min(offset);
             work += u128::from(segment.rate.as_bps()) * u128::from(end - start);
-            if end == offset {
-                break;
-            }
             start = end;
         }
         work
+    }
+
+    /// The last sum that was made before `offset`, up to when, and the steps from there on.
+    fn since_sum(&self, offset: u64) -> (u128, u64, &[Segment]) {
+        let step = self.step_at(offset);
+        let first = step / BLOCK * BLOCK;
+        let start = first.checked_sub(1).map_or(0, |before| self.segments[before].end);
+        (self.work[step / BLOCK], start, &self.segments[first..=step])
     }
 
     /// The rate `offset` nanoseconds into the trace; after its end the last one.

@@ -16,6 +16,28 @@ fn refusal<T: std::fmt::Debug>(result: Result<T, SpecError>) -> String {
     result.expect_err("should be refused").to_string()
 }
 
+#[test]
+fn work_is_what_the_steps_before_add_up_to() {
+    let steps = (0..1_000).map(|step| Step {
+        rate: mbit(step * 7 % 11),
+        duration: Span::from_micros(1 + step * 13 % 17),
+    });
+    let trace = Trace::new(steps).expect("good");
+    let (mut start, mut work) = (0, 0);
+    for Step { rate, duration } in trace.steps() {
+        for into in [0, 1, duration.as_nanos() - 1] {
+            let expected = work + u128::from(rate.as_bps()) * u128::from(into);
+            assert_eq!(trace.work_until(start + into), expected);
+            // However long the trace is, few steps are looked at.
+            assert!(trace.since_sum(start + into).2.len() <= BLOCK);
+        }
+        start += duration.as_nanos();
+        work += u128::from(rate.as_bps()) * u128::from(duration.as_nanos());
+    }
+    assert_eq!(trace.work_until(start), work);
+    assert_eq!(trace.peak(), mbit(10));
+}
+
 mod rate_lines {
     use super::*;
 
