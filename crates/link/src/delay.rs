@@ -1,3 +1,4 @@
+use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -19,11 +20,18 @@ pub struct DelayLine<T> {
     taken: usize,
     sent: usize,
     put: usize,
+    /// Items that overtook others and are not next, the next of them first. The next item of all is
+    /// always in the ring, before these.
+    ahead: VecDeque<(Time, T)>,
 }
+
+/// Where counts begin: an item that becomes the next of all enters the ring at its front.
+const BEGIN: usize = 1 << (usize::BITS - 4);
 
 impl<T: Copy> DelayLine<T> {
     pub const fn new() -> Self {
-        Self { slots: Vec::new(), taken: 0, sent: 0, put: 0 }
+        let ahead = VecDeque::new();
+        Self { slots: Vec::new(), taken: BEGIN, sent: BEGIN, put: BEGIN, ahead }
     }
 
     /// Lets `item` arrive at `at`; nothing may wait. Nothing overtakes on a line: a time before
@@ -83,17 +91,48 @@ impl<T: Copy> DelayLine<T> {
         self.sent += 1;
     }
 
-    /// Lets the item that was sent last overtake those that arrive after it.
+    /// Lets the item that was sent last overtake those that arrive after it; nothing may wait.
     pub fn sort_last(&mut self) {
-        let mask = self.slots.len().wrapping_sub(1);
-        let mut place = self.sent;
-        while place > self.taken + 1 {
-            let (last, ahead) = ((place - 1) & mask, (place - 2) & mask);
-            if self.slots[ahead].0 <= self.slots[last].0 {
-                return;
-            }
-            self.slots.swap(ahead, last);
-            place -= 1;
+        debug_assert!(self.first_waiting().is_none(), "what waits would be behind a gap");
+        if self.sent - self.taken < 2 {
+            return;
+        }
+        let mask = self.slots.len() - 1;
+        let (last, before) = ((self.sent - 1) & mask, (self.sent - 2) & mask);
+        if self.slots[last].0 < self.slots[before].0 {
+            self.overtake();
+        }
+    }
+
+    /// Takes the item that was sent last to the front of the ring, or among those that overtook
+    /// before. Of equal times the one that was sent first stays first.
+    fn overtake(&mut self) {
+        let Some((at, item)) = self.withdraw() else { return };
+        if at < self.next() {
+            self.put_in_front(at, item);
+            return;
+        }
+        // Mostly the last place: who overtakes at a link does so in order.
+        let place = self.ahead.partition_point(|(other, _)| *other <= at);
+        self.ahead.insert(place, (at, item));
+    }
+
+    /// One item was withdrawn or taken since the ring grew, so there is a place.
+    fn put_in_front(&mut self, at: Time, item: T) {
+        self.taken -= 1;
+        let place = self.taken & (self.slots.len() - 1);
+        self.slots[place] = (at, item);
+    }
+
+    /// After an item was taken out: the next is in the ring again.
+    #[cold]
+    #[inline(never)]
+    fn bring_forward(&mut self) {
+        if let Some((at, _)) = self.ahead.front()
+            && *at < self.next()
+            && let Some((at, item)) = self.ahead.pop_front()
+        {
+            self.put_in_front(at, item);
         }
     }
 
@@ -143,14 +182,18 @@ impl<T: Copy> DelayLine<T> {
         let (at, item) = *self.front()?;
         (at <= now).then(|| {
             self.taken += 1;
+            if !self.ahead.is_empty() {
+                self.bring_forward();
+            }
             item
         })
     }
 
-    /// Takes the next item out, whatever its time. There must be one.
+    /// Takes the next item out, whatever its time. There must be one, and nothing may have
+    /// overtaken others.
     #[inline]
     pub fn pop(&mut self) -> T {
-        debug_assert!(!self.is_empty());
+        debug_assert!(!self.is_empty() && self.ahead.is_empty());
         let place = self.taken & (self.slots.len() - 1);
         self.taken += 1;
         self.slots[place].1
@@ -159,7 +202,7 @@ impl<T: Copy> DelayLine<T> {
     /// The same, where it lies: to be read before another item enters.
     #[inline]
     pub fn pop_in_place(&mut self) -> &T {
-        debug_assert!(!self.is_empty());
+        debug_assert!(!self.is_empty() && self.ahead.is_empty());
         let place = self.taken & (self.slots.len() - 1);
         self.taken += 1;
         &self.slots[place].1
@@ -171,9 +214,10 @@ impl<T: Copy> DelayLine<T> {
         self.sent == self.taken
     }
 
-    /// The items under way, the next to arrive first.
+    /// The items under way: those that nothing overtook, the next to arrive first, and the others.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        (self.taken..self.sent).map(|place| &self.slots[place & (self.slots.len() - 1)].1)
+        let ring = (self.taken..self.sent).map(|place| &self.slots[place & (self.slots.len() - 1)]);
+        ring.chain(&self.ahead).map(|(_, item)| item)
     }
 
     /// Doubles the ring; `filler` fills the places that hold nothing.
@@ -248,6 +292,42 @@ mod tests {
         assert!(line.first_waiting().is_none());
         assert!(line.iter().copied().eq(10..20));
         assert_eq!(line.next(), at(110));
+    }
+
+    #[test]
+    fn overtaking_items_arrive_by_time_and_of_equal_times_as_they_were_sent() {
+        let (mut line, mut listed, mut state) = (DelayLine::new(), Vec::new(), 1_u32);
+        let mut random = |below: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            u64::from((state >> 16) % below)
+        };
+        for item in 0..5_000_u64 {
+            let time = at(item / 4 + if random(5) == 0 { random(40) } else { 40 });
+            line.insert(time, item);
+            let place = listed.partition_point(|(other, _)| *other <= time);
+            listed.insert(place, (time, item));
+            assert_eq!(line.iter().count(), listed.len());
+            while random(20) != 0 && !listed.is_empty() && (random(4) != 0 || listed.len() > 60) {
+                assert_eq!(line.next(), listed[0].0);
+                assert_eq!(line.pop_due(at(2_000)), Some(listed.remove(0).1));
+            }
+        }
+    }
+
+    #[test]
+    fn an_item_that_overtakes_moves_no_other() {
+        let mut line = DelayLine::new();
+        for item in 0..1_000_u64 {
+            line.insert(at(5_000 + item), item);
+        }
+        let before = line.slots.clone();
+        for item in 0..500_u64 {
+            line.insert(at(item), item);
+        }
+        let moved = before.iter().zip(&line.slots).filter(|(before, now)| before != now);
+        // The first entered the ring at its front, and each left its place at the end.
+        assert_eq!(moved.count(), 2);
+        assert_eq!((line.ahead.len(), line.next()), (499, at(0)));
     }
 
     #[test]

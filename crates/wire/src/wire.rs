@@ -174,9 +174,11 @@ impl<P: Carried> Wire<P> {
             lost: Vec::new(),
         };
         let queue = match &link.queue {
-            // A packet lost by the medium or moved to a flow's own delay would leave a hole in the
-            // ring.
-            Config::Fifo(fifo) if exit != Exit::OwnDelays && !may_lose => {
+            // A packet lost by the medium, moved to a flow's own delay or ahead of others would leave
+            // a hole in the ring.
+            Config::Fifo(fifo)
+                if exit != Exit::OwnDelays && !may_lose && link.reorder == ReorderConfig::None =>
+            {
                 Queue::InLine(Admission::new(fifo))
             }
             discipline => {
