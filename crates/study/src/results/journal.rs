@@ -16,7 +16,7 @@
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use twox_hash::XxHash3_64;
 
@@ -91,7 +91,10 @@ type Place = (u64, u32);
 
 impl Journal {
     /// Opens a journal, or begins one. A record that a kill cut is removed, and so is a damaged
-    /// record with everything after it: those runs count as not done.
+    /// record with everything after it: those runs count as not done. Pieces of runs that were killed
+    /// are removed, where they take room that counts.
+    ///
+    /// Another process may not open it meanwhile by its path, so the folder is to be held.
     ///
     /// # Errors
     /// `WouldBlock` if another process has it open, `InvalidData` if it belongs to another plan.
@@ -109,9 +112,23 @@ impl Journal {
             file.write_all(plan.as_bytes())?;
             file.write_all(b"\n")?;
         }
-        let records = Records::scan(&mut file, plan)?;
+        let mut records = Records::scan(&mut file, plan)?;
+        // Whoever began them is gone, since nobody else has the journal open.
+        records.forget_begun();
         file.set_len(records.end)?;
-        file.seek(SeekFrom::Start(records.end))?;
+        let beside = with_suffix(path, ".part");
+        let packed = match records.is_sparse() {
+            true => records.pack(&mut file, plan, &beside).and_then(|packed| {
+                std::fs::rename(&beside, path)?;
+                Ok(packed)
+            }),
+            false => Err(io::ErrorKind::Other.into()),
+        };
+        if let Ok(packed) = packed {
+            return Ok(packed);
+        }
+        // A kill or a disk without room for both leaves a part, and the journal as it was.
+        let _ = std::fs::remove_file(&beside);
         Ok(Self { file, end: records.end, records })
     }
 
@@ -210,6 +227,50 @@ impl Records {
         Ok(records)
     }
 
+    /// Leaves out the pieces of runs whose results have not come; the journal then ends behind the last
+    /// record that counts.
+    fn forget_begun(&mut self) {
+        self.begun.clear();
+        self.end = self.places().map(end_of).max().unwrap_or(HEADER.min(self.end));
+    }
+
+    /// All records that count.
+    fn places(&self) -> impl Iterator<Item = Place> {
+        self.finished.values().chain(self.pieces.values().flatten()).copied()
+    }
+
+    /// Whether records that do not count take more than a quarter of the room that the others take.
+    fn is_sparse(&self) -> bool {
+        let counts: u64 = self.places().map(|place| end_of(place) - start_of_record(place)).sum();
+        self.end.saturating_sub(HEADER + counts) > counts / 4
+    }
+
+    /// Writes a journal of the records that count, in the same order.
+    fn pack(&self, file: &mut File, plan: &str, path: &Path) -> io::Result<Journal> {
+        let mut packed =
+            OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
+        packed.try_lock()?;
+        let mut places: Vec<Place> = self.places().collect();
+        places.sort_unstable();
+        file.seek(SeekFrom::Start(0))?;
+        io::copy(&mut file.take(HEADER), &mut packed)?;
+        // Neighbours are copied together.
+        for run in places.chunk_by(|before, after| end_of(*before) == start_of_record(*after)) {
+            let (from, to) = (start_of_record(run[0]), end_of(run[run.len() - 1]));
+            file.seek(SeekFrom::Start(from))?;
+            io::copy(&mut file.take(to - from), &mut packed)?;
+        }
+        packed.sync_all()?;
+        let records = Records::scan(&mut packed, plan)?;
+        let has_all = records.finished.len() == self.finished.len()
+            && records.pieces.len() == self.pieces.len()
+            && !records.is_damaged;
+        match has_all {
+            true => Ok(Journal { file: packed, end: records.end, records }),
+            false => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+
     /// Takes in a payload that begins at `start`. False if it is neither a result nor a piece, or has
     /// not come in order.
     fn note(&mut self, payload: &[u8], start: u64) -> bool {
@@ -284,6 +345,20 @@ impl Records {
             piece(read.ok_or(io::ErrorKind::InvalidData)?)
         })
     }
+}
+
+fn start_of_record((start, _): Place) -> u64 {
+    start - RECORD_HEADER as u64
+}
+
+fn end_of((start, size): Place) -> u64 {
+    start + u64::from(size)
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
 }
 
 fn payload_at(file: &mut File, (start, size): Place) -> io::Result<Vec<u8>> {
@@ -424,6 +499,102 @@ mod tests {
         assert_eq!(of(5), (vec![series(50), series(51), series(52)], Some(ended)));
         assert_eq!(of(2), (Vec::new(), Some(example(2))));
         assert_eq!(journal.records().runs().collect::<Vec<_>>(), [2, 5]);
+    }
+
+    fn piece(run: u32, number: u32) -> Record {
+        let piece = Piece::new(run, number, example(number).series);
+        Record::written(|bytes| piece.write(bytes)).unwrap()
+    }
+
+    #[test]
+    fn pieces_of_killed_runs_go_when_the_journal_is_opened() {
+        let scratch = Scratch::new("journal");
+        let path = scratch.path("j");
+        filled(&path);
+        let finished = std::fs::metadata(&path).unwrap().len();
+        for _ in 0..3 {
+            let mut journal = Journal::open(&path, PLAN).unwrap();
+            assert_eq!(std::fs::metadata(&path).unwrap().len(), finished);
+            (0..20).for_each(|number| journal.append(&piece(1, number)).unwrap());
+        }
+    }
+
+    /// Two threads: run 1 is killed, while run 5 beside it ended.
+    fn sparse(path: &Path) -> RunResult {
+        let mut journal = Journal::open(path, PLAN).unwrap();
+        journal.append(&record(4)).unwrap();
+        for number in 0..20 {
+            journal.append(&piece(1, number)).unwrap();
+            if number < 3 {
+                journal.append(&piece(5, number)).unwrap();
+            }
+        }
+        let ended = RunResult { pieces: 3, ..example(5) };
+        journal.append(&Record::written(|bytes| ended.write(bytes)).unwrap()).unwrap();
+        ended
+    }
+
+    #[test]
+    fn pieces_of_killed_runs_between_others_go_too_and_nothing_that_is_finished() {
+        let scratch = Scratch::new("journal");
+        let path = scratch.path("j");
+        let ended = sparse(&path);
+        let before = std::fs::metadata(&path).unwrap().len();
+        let mut journal = Journal::open(&path, PLAN).unwrap();
+        let (after, of_piece) = (std::fs::metadata(&path).unwrap().len(), piece(1, 0).len() as u64);
+        assert!(after <= before - 20 * of_piece, "{before} {after}");
+        assert!(!scratch.path("j.part").exists());
+        let is_there = |journal: &mut Journal| {
+            assert_eq!(journal.read(4).unwrap(), Some(example(4)));
+            assert_eq!(journal.read(5).unwrap(), Some(ended.clone()));
+            let mut pieces = Vec::new();
+            journal
+                .each_piece(5, |piece| {
+                    pieces.push(piece);
+                    Ok(())
+                })
+                .unwrap();
+            assert_eq!(pieces, [0, 1, 2].map(|number| example(number).series));
+        };
+        is_there(&mut journal);
+        journal.append(&record(2)).unwrap();
+        let other = Journal::open(&path, PLAN).unwrap_err();
+        assert_eq!(other.kind(), io::ErrorKind::WouldBlock);
+        drop(journal);
+        let mut journal = Journal::open(&path, PLAN).unwrap();
+        is_there(&mut journal);
+        assert_eq!(journal.read(2).unwrap(), Some(example(2)));
+    }
+
+    #[test]
+    fn a_kill_while_pieces_are_removed_loses_nothing() {
+        let scratch = Scratch::new("journal");
+        let path = scratch.path("j");
+        let ended = sparse(&path);
+        let whole = std::fs::read(&path).unwrap();
+        for written in [0, 10, HEADER as usize, whole.len() / 2] {
+            std::fs::write(&path, &whole).unwrap();
+            std::fs::write(scratch.path("j.part"), &whole[..written]).unwrap();
+            let mut journal = Journal::open(&path, PLAN).unwrap();
+            assert_eq!(journal.read(5).unwrap(), Some(ended.clone()), "killed at {written}");
+            assert_eq!(journal.records().runs().collect::<Vec<_>>(), [4, 5]);
+            assert!(!scratch.path("j.part").exists());
+        }
+    }
+
+    #[test]
+    fn where_a_packed_journal_has_no_room_the_old_one_goes_on() {
+        let scratch = Scratch::new("journal");
+        let path = scratch.path("j");
+        let ended = sparse(&path);
+        // A folder of this name can't be written to.
+        std::fs::create_dir(scratch.path("j.part")).unwrap();
+        let mut journal = Journal::open(&path, PLAN).unwrap();
+        assert_eq!(journal.read(5).unwrap(), Some(ended));
+        journal.append(&record(2)).unwrap();
+        drop(journal);
+        let journal = Journal::open(&path, PLAN).unwrap();
+        assert_eq!(journal.records().runs().collect::<Vec<_>>(), [2, 4, 5]);
     }
 
     #[test]

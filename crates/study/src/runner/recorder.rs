@@ -74,7 +74,10 @@ impl Recorder {
         let mut is_done = vec![is_finished; plan.runs.len()];
         let journal = match is_finished {
             true => None,
-            false => Some((open_journal(&path, &plan)?, path)),
+            false => {
+                let _held = folder.hold();
+                Some((open_journal(&path, &plan)?, path))
+            }
         };
         for run in journal.iter().flat_map(|(journal, _)| journal.records().runs()) {
             if let Some(is_done) = is_done.get_mut(run as usize) {
