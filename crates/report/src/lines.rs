@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use sojourn_study::results::Plan;
+use sojourn_study::results::{Plan, Results};
 
 use crate::data::{Mean, Tally};
 use crate::names;
@@ -33,6 +33,21 @@ pub(crate) fn cell_of(
         }
         None => tally.why_none().map_or("-".to_owned(), |why| format!("- ({why})")),
     }
+}
+
+/// `39700 scenarios more are not listed: 'sojourn show out --all' lists all`.
+pub(crate) fn not_listed(more: usize, word: &str, results: &Results) -> String {
+    let are = if more == 1 { "is" } else { "are" };
+    format!(
+        "{} more {are} not listed: 'sojourn show {} --all' lists all",
+        counted(more, word),
+        results.folder.display()
+    )
+}
+
+/// `1 claim`, `2 claims`.
+pub(crate) fn counted(number: usize, word: &str) -> String {
+    format!("{number} {word}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Aligned columns: the first `left` to the left, the others to the right.

@@ -9,7 +9,7 @@ use sojourn_study::results::{Kind, PlannedFlow, Results, Row};
 
 use crate::data::{CONFIDENCE, Counted, Data, Extent, Mean, Reading, Subject, Tally};
 use crate::ending::{Ending, Endings};
-use crate::lines::{LACKING, Lines, cell_of};
+use crate::lines::{LACKING, Lines, cell_of, not_listed};
 use crate::markup::plain_text;
 use crate::page;
 
@@ -24,7 +24,11 @@ const MOST: usize = 6;
 
 /// A table for each application, for queues and for runs. Rows are read once, so everything that may be shown is
 /// computed; when all have come it is known what there is to be shown.
-pub(crate) fn metrics<E>(results: &Results, read: &mut ReadRows<'_, E>) -> Result<String, E> {
+pub(crate) fn metrics<E>(
+    results: &Results,
+    most: usize,
+    read: &mut ReadRows<'_, E>,
+) -> Result<String, E> {
     let data = Data::new(results);
     let all = page::read();
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
@@ -40,7 +44,7 @@ pub(crate) fn metrics<E>(results: &Results, read: &mut ReadRows<'_, E>) -> Resul
     if let Some(scenario) = runs.scenario {
         found.end_scenario(scenario);
     }
-    Ok(found.text())
+    Ok(found.text(most))
 }
 
 /// The rows of a run, for each subject.
@@ -163,7 +167,7 @@ impl<'a> Found<'a> {
     }
 
     /// What is printed: of each block the scenarios one after the other.
-    fn text(&self) -> String {
+    fn text(&self, most: usize) -> String {
         let mut out = String::new();
         for block in page::blocks(self.data, self) {
             let metrics = &block.metrics[..block.metrics.len().min(MOST)];
@@ -179,7 +183,7 @@ impl<'a> Found<'a> {
             let mut subjects: Vec<_> =
                 block.subjects.iter().map(|subject| (*subject, cells_of(subject))).collect();
             let mut is_lacking = false;
-            for scenario in &self.scenarios {
+            for scenario in self.scenarios.iter().take(most) {
                 let label = plain_text(&self.data.label(*scenario as usize));
                 for (subject, cells) in &mut subjects {
                     let next = |texts: &mut Option<_>| -> &str {
@@ -198,7 +202,12 @@ impl<'a> Found<'a> {
             out += if is_lacking { LACKING } else { "" };
             out.push('\n');
         }
-        out + &self.sentences
+        out.extend(self.sentences.split_inclusive('\n').take(most));
+        if self.scenarios.len() > most {
+            let more = self.scenarios.len() - most;
+            let _ = writeln!(out, "{}", not_listed(more, "scenario", self.data.results));
+        }
+        out
     }
 }
 
@@ -486,7 +495,7 @@ mod tests {
             };
             let size = [size.0, size.1, size.2, size.3];
             let results = results(size, is_until, value);
-            prop_assert_eq!(crate::terminal::metrics(&results), of_all_rows(&results));
+            prop_assert_eq!(crate::terminal::metrics(&results, usize::MAX), of_all_rows(&results));
         }
     }
 }

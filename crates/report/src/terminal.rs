@@ -8,15 +8,18 @@ use sojourn_study::results::{Check, Kind, Results, ResultsError, Series, Verdict
 use crate::data::{Data, Mean, Subject};
 use crate::ending;
 pub use crate::lines::LACKING;
-use crate::lines::{aligned, cell_of};
+use crate::lines::{aligned, cell_of, counted, not_listed};
 use crate::markup::plain_text;
 use crate::names;
 use crate::number::{number, percent, shown_with_unit};
 use crate::page::{self, Sample, USUAL};
 use crate::survey::{self, EachRun};
 
-/// The claims: verdict, text, and what was measured where.
-pub fn claims(results: &Results) -> String {
+/// So many scenarios, and bounds of a claim, are listed unless all are asked for; the page lists as many bounds.
+pub const MOST: usize = page::MOST_CHECKS;
+
+/// The claims: verdict, text, and what was measured where, at most `most` times for each.
+pub fn claims(results: &Results, most: usize) -> String {
     let Some(report) = &results.claims else {
         return "Claims were not checked.\n".into();
     };
@@ -31,16 +34,20 @@ pub fn claims(results: &Results) -> String {
             .checks
             .iter()
             .filter(|check| check.verdict != Verdict::Holds || claim.checks.len() == 1);
-        for check in shown {
+        let count = shown.clone().count();
+        for check in shown.take(most) {
             let _ = writeln!(out, "         {}", check_line(check));
+        }
+        if count > most {
+            let _ = writeln!(out, "         {}", not_listed(count - most, "bound", results));
         }
     }
     let count =
         |verdict: Verdict| report.claims.iter().filter(|claim| claim.verdict == verdict).count();
     let _ = writeln!(
         out,
-        "{} claims: {} held, {} not held, {} can't be tested",
-        report.claims.len(),
+        "{}: {} held, {} not held, {} can't be tested",
+        counted(report.claims.len(), "claim"),
         count(Verdict::Holds),
         count(Verdict::Fails),
         count(Verdict::Untestable)
@@ -48,16 +55,24 @@ pub fn claims(results: &Results) -> String {
     out
 }
 
-/// The numbers of each scenario: a table for each application, for queues and for runs, with the
+/// How many scenarios of a plan a table of the first `most` leaves out; empty if none.
+pub fn left_out(results: &Results, most: usize) -> String {
+    match results.plan.scenarios.len().saturating_sub(most) {
+        0 => String::new(),
+        more => format!("\n{}\n", not_listed(more, "scenario", results)),
+    }
+}
+
+/// The numbers of the first `most` scenarios: a table for each application, for queues and for runs, with the
 /// metrics that people ask for first, mean ± half the 95 % interval over seeds.
-pub fn metrics(results: &Results) -> String {
+pub fn metrics(results: &Results, most: usize) -> String {
     let mut rows = |_: &[&str], each: &mut EachRun<'_>| -> Result<(), Infallible> {
         let runs = 0..results.plan.runs.len() as u32;
         let is_done = |run: &u32| results.missing.binary_search(run).is_err();
         runs.filter(is_done).for_each(|run| each(results.table.run(run)));
         Ok(())
     };
-    match survey::metrics(results, &mut rows) {
+    match survey::metrics(results, most, &mut rows) {
         Ok(text) => text,
         Err(never) => match never {},
     }
@@ -68,8 +83,8 @@ pub fn metrics(results: &Results) -> String {
 ///
 /// # Errors
 /// The folder cannot be read.
-pub fn metrics_of_folder(results: &Results) -> Result<String, ResultsError> {
-    survey::metrics(results, &mut |metrics: &[&str], each: &mut EachRun<'_>| {
+pub fn metrics_of_folder(results: &Results, most: usize) -> Result<String, ResultsError> {
+    survey::metrics(results, most, &mut |metrics: &[&str], each: &mut EachRun<'_>| {
         let mut runs = results.run_rows(metrics)?;
         while let Some(rows) = runs.next()? {
             each(&rows);

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use sojourn_report::ReadRuns;
 use sojourn_report::{Options, compare, export, html, repeat, terminal};
 use sojourn_study::results::{
-    Check, Delays, Freeze, Kind, LostPacket, Plan, PlannedFlow, Results, Row, Series, Verdict,
-    View, ViewKind, Where,
+    Check, Delays, FailedRun, Freeze, Kind, LostPacket, Plan, PlannedFlow, Results, Row, Series,
+    Verdict, View, ViewKind, Where,
 };
 
 fn page(results: &Results) -> String {
@@ -26,6 +26,28 @@ fn markup(page: &str) -> String {
         rest = &rest[end + "</script>".len()..];
     }
     out + rest
+}
+
+#[test]
+fn runs_that_failed_for_one_reason_share_a_line_and_are_not_said_to_go_on() {
+    let mut results = specimen::results();
+    results.missing = vec![4, 5, 6, 7];
+    let failed = |run: &u32| FailedRun { run: *run, problem: "no such law".into() };
+    let failed: Vec<FailedRun> = results.missing.iter().map(failed).collect();
+    results.machine.as_mut().unwrap().failed = failed;
+    let page = page(&results);
+    assert_eq!(page.matches("ended without a result: no such law").count(), 1);
+    assert!(page.contains("runs have no result: ") && !page.contains("The same command goes on"));
+}
+
+#[test]
+fn a_terminal_gets_a_bounded_number_of_lines_and_how_to_have_all() {
+    let results = specimen::results();
+    let of = |most| [terminal::claims(&results, most), terminal::metrics(&results, most)];
+    for (some, all) in of(0).iter().zip(of(usize::MAX)) {
+        assert!(some.contains(" more ") && some.contains(" --all' lists all"), "{some}");
+        assert!(!all.contains("--all"));
+    }
 }
 
 #[test]
@@ -67,7 +89,9 @@ fn a_hostile_study_injects_nothing() {
     assert!(!page.contains("alert(2)</script>"));
     let comparison = compare::compare(&results, &results).html();
     assert!(!self::markup(&comparison).contains("<img"));
-    for text in [terminal::claims(&results), terminal::metrics(&results)] {
+    for text in
+        [terminal::claims(&results, terminal::MOST), terminal::metrics(&results, terminal::MOST)]
+    {
         assert!(!text.contains('\u{1b}'));
     }
 }
@@ -143,7 +167,7 @@ fn a_claim_that_fails_shows_by_how_much() {
     assert!(page.contains("1 of 3 claims are held. Not held: "));
     assert!(page.contains("0.88 Mbit/s (22 %) too low"));
     assert!(page.contains("the paper does not say at which MCS the stations are"));
-    let text = terminal::claims(&specimen::results());
+    let text = terminal::claims(&specimen::results(), terminal::MOST);
     assert!(text.contains("off by 0.88 Mbit/s (22 %)"), "{text}");
     assert!(text.contains("3 claims: 1 held, 1 not held, 1 can't be tested"));
 }
@@ -375,7 +399,7 @@ fn flent_reads_downloads_and_uploads_under_their_names() {
 #[test]
 fn the_terminal_has_the_same_tables() {
     let results = specimen::results();
-    let metrics = terminal::metrics(&results);
+    let metrics = terminal::metrics(&results, terminal::MOST);
     assert!(metrics.contains("goodput_mbps") && metrics.contains("pfifo limit 1000 · rtt 160ms"));
     let plot = terminal::series(&specimen::series(0).unwrap(), 100, 8);
     assert!(plot.contains("cwnd (packets)") && plot.contains("PROBE_BW_CRUISE"));
@@ -529,7 +553,7 @@ fn with_transfers(ended: u64, took: f64) -> Results {
 #[test]
 fn a_number_that_lacks_samples_says_of_how_many_it_is() {
     let some = with_transfers(12, 800.0);
-    let terminal = terminal::metrics(&some);
+    let terminal = terminal::metrics(&some, terminal::MOST);
     assert!(terminal.contains("fct_km_p50_ms"), "the estimate stands beside it: {terminal}");
     assert_eq!(terminal.matches("(60 of 100)").count(), 12, "{terminal}");
     assert!(terminal.contains(terminal::LACKING));
@@ -541,12 +565,15 @@ fn a_number_that_lacks_samples_says_of_how_many_it_is() {
 
     // Where all ended, nothing is said.
     let all = with_transfers(20, 800.0);
-    assert!(!terminal::metrics(&all).contains(" of 100") && !page(&all).contains(" of 100"));
-    assert!(!terminal::metrics(&all).contains("fct_km_p50_ms"));
+    assert!(
+        !terminal::metrics(&all, terminal::MOST).contains(" of 100")
+            && !page(&all).contains(" of 100")
+    );
+    assert!(!terminal::metrics(&all, terminal::MOST).contains("fct_km_p50_ms"));
 
     // Where none ended, that is all there is to say.
     let none = with_transfers(0, 800.0);
-    let terminal = terminal::metrics(&none);
+    let terminal = terminal::metrics(&none, terminal::MOST);
     assert_eq!(terminal.matches("- (0 of 100)").count(), 12, "{terminal}");
 }
 
@@ -566,7 +593,7 @@ fn with_a_median_out_of_reach() -> Results {
 #[test]
 fn a_median_that_some_seeds_do_not_reach_has_no_mean_over_the_others() {
     let results = with_a_median_out_of_reach();
-    let text = terminal::metrics(&results);
+    let text = terminal::metrics(&results, terminal::MOST);
     assert_eq!(text.matches("- (reached by 3 of 5 runs)").count(), 1, "{text}");
     let asked = terminal::means(&results, Kind::Flow, &["fct_km_p50_ms".to_owned()]);
     let cells: Vec<&str> = asked.iter().map(|means| &means.cells[0][..]).collect();

@@ -42,9 +42,9 @@ fn a_report_says_when_runs_ended_and_why() {
     let capped = terminal::ending(&results, 1).unwrap();
     assert_eq!(capped, "ended at 3 s, its longest, with 1 of 1 transfers open");
 
-    let table = terminal::metrics(&results);
+    let table = terminal::metrics(&results, terminal::MOST);
     let rowless = Folder::open_without_rows(&out).unwrap();
-    assert_eq!(terminal::metrics_of_folder(&rowless).unwrap(), table);
+    assert_eq!(terminal::metrics_of_folder(&rowless, terminal::MOST).unwrap(), table);
     assert!(table.contains("end_ms"), "{table}");
     assert!(table.contains("1 of 1 run ended with the last transfer, at 1."), "{table}");
     assert!(table.contains("1 of 1 run ended at 3 s, the longest, with 1 of 1 transfers open"));

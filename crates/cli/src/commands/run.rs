@@ -7,7 +7,7 @@ use serde_json::json;
 use sojourn_core::Params;
 use sojourn_report::terminal;
 use sojourn_study::engine::Sim;
-use sojourn_study::results::{FailedRun, Folder, Kind, Plan, ResultsError};
+use sojourn_study::results::{Cause, FailedRun, Folder, Kind, Plan, ResultsError};
 use sojourn_study::runner::{self, Options, Shard, Summary, default_folder};
 use sojourn_study::{Registry, Study};
 
@@ -122,8 +122,17 @@ pub(super) fn finish(
         let comma = if label.is_empty() { "" } else { ", " };
         format!("run {run} ({label}{comma}seed {})", planned.seed)
     };
-    for FailedRun { run, problem } in &summary.failed {
-        output.error(&format_args!("{} ended without a result: {problem}", named(*run)));
+    let causes = Cause::all(&summary.failed);
+    for Cause { problem, runs } in causes.iter().take(MOST_CAUSES) {
+        output.error(&format_args!("{} ended without a result: {problem}", first_of(runs, &named)));
+    }
+    if let Some(more) = causes.get(MOST_CAUSES..).filter(|more| !more.is_empty()) {
+        let runs = more.iter().map(|cause| cause.runs.len()).sum();
+        output.error(&format_args!(
+            "{} ended without a result for {} more: machine.json lists all",
+            count(runs, "run"),
+            count(more.len(), "cause")
+        ));
     }
     for FailedRun { run, problem } in &summary.troubled {
         output.log(&format_args!(
@@ -172,6 +181,18 @@ pub(super) fn finish(
     }
 }
 
+/// The most causes for which runs ended without a result that are listed.
+const MOST_CAUSES: usize = 12;
+
+/// The first three of some runs, and how many more there are.
+fn first_of(runs: &[u32], named: &dyn Fn(u32) -> String) -> String {
+    let mut names: Vec<String> = runs.iter().take(3).map(|run| named(*run)).collect();
+    if runs.len() > names.len() {
+        names.push(format!("and {} more", count(runs.len() - names.len(), "run")));
+    }
+    names.join(", ")
+}
+
 fn text(
     plan: &Plan,
     summary: &Summary,
@@ -185,7 +206,7 @@ fn text(
             let missing = summary.failed.iter().map(|failed| failed.run).collect();
             let results = Folder::open_known(&summary.folder, plan.clone(), missing)?;
             // Of many scenarios it is long, so there is no second one.
-            text = terminal::metrics_of_folder(&results)?;
+            text = terminal::metrics_of_folder(&results, terminal::MOST)?;
             text.truncate(text.trim_end().len());
             text.push('\n');
         }

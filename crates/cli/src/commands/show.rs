@@ -37,7 +37,10 @@ pub(super) fn show(args: &ShowArgs, output: Output) -> Result<(), Failure> {
         return show_scenario(&results, scenario, output);
     }
     match &args.run {
-        None => show_all(&results, &asked, args.format, output),
+        None => {
+            let most = if args.all { usize::MAX } else { terminal::MOST };
+            show_all(&results, &asked, args.format, most, output)
+        }
         Some(name) => {
             let run = find_run(&results, name)?;
             show_run(&results, run, &asked, args.format, output)
@@ -49,6 +52,7 @@ fn show_all(
     results: &Results,
     asked: &[String],
     format: Format,
+    most: usize,
     output: Output,
 ) -> Result<(), Failure> {
     if format != Format::Table {
@@ -63,11 +67,11 @@ fn show_all(
     text.push_str("\n\n");
     if asked.is_empty() {
         if results.claims.as_ref().is_none_or(|report| !report.claims.is_empty()) {
-            text.push_str(&format!("{}\n", terminal::claims(results)));
+            text.push_str(&format!("{}\n", terminal::claims(results, most)));
         }
-        text.push_str(&terminal::metrics(results));
+        text.push_str(&terminal::metrics(results, most));
     } else {
-        text.push_str(&means(results, asked)?);
+        text.push_str(&means(results, asked, most)?);
     }
     output.data(&text)
 }
@@ -111,17 +115,17 @@ fn show_run(
     }
 }
 
-/// Means over seeds of the metrics that were asked for, for every scenario's flows and queues.
-fn means(results: &Results, asked: &[String]) -> Result<String, Failure> {
+/// Means over seeds of the metrics that were asked for, for the flows and queues of the first `most` scenarios.
+fn means(results: &Results, asked: &[String], most: usize) -> Result<String, Failure> {
     let mut tables = Vec::new();
     for kind in Kind::ALL {
-        let table = means_of(results, kind, asked);
+        let table = means_of(results, kind, asked, most);
         if !table.is_empty() {
             tables.push(table);
         }
     }
     match tables.is_empty() {
-        false => Ok(tables.join("\n")),
+        false => Ok(tables.join("\n") + &terminal::left_out(results, most)),
         true => Err(Failure::Input(format!(
             "nothing in {} has a value of {}",
             results.folder.display(),
@@ -131,8 +135,9 @@ fn means(results: &Results, asked: &[String]) -> Result<String, Failure> {
 }
 
 /// A line for each scenario and flow group or queue; empty if there is nothing to show.
-fn means_of(results: &Results, kind: Kind, metrics: &[String]) -> String {
-    let lines = terminal::means(results, kind, metrics);
+fn means_of(results: &Results, kind: Kind, metrics: &[String], most: usize) -> String {
+    let mut lines = terminal::means(results, kind, metrics);
+    lines.retain(|line| (line.scenario as usize) < most);
     let is_used = |column: &usize| lines.iter().any(|line| !line.cells[*column].is_empty());
     let used: Vec<usize> = (0..metrics.len()).filter(is_used).collect();
     if used.is_empty() {

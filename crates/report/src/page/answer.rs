@@ -167,7 +167,7 @@ fn write_claim(out: &mut String, claim: &ClaimResult, data: &Data<'_>) {
 }
 
 /// The most bounds of a claim that are listed, those that failed first.
-const MOST_CHECKS: usize = 300;
+pub(crate) const MOST_CHECKS: usize = 300;
 
 /// The check to show: the one that is farthest off or, if all hold, the one nearest to its bound.
 fn telling(claim: &ClaimResult) -> Option<&Check> {

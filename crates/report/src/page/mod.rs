@@ -16,6 +16,7 @@ mod shell;
 mod still;
 
 pub use alone::{figure, figures};
+pub(crate) use answer::MOST_CHECKS;
 pub(crate) use columns::{USUAL, blocks, candidates, read, shows};
 pub use options::Options;
 pub(crate) use runs::end_state;
@@ -26,7 +27,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde_json::json;
-use sojourn_study::results::{Kind, Results};
+use sojourn_study::results::{Cause, Kind, Results};
 
 use self::details::Details;
 use crate::data::Data;
@@ -153,6 +154,9 @@ fn facts(data: &Data<'_>) -> String {
     facts.join(" · ")
 }
 
+/// The most causes for which runs ended without a result that are listed.
+const MOST_CAUSES: usize = 12;
+
 /// What an interrupted study lacks; it comes before anything that is concluded from the rest.
 fn missing(out: &mut String, data: &Data<'_>, details: &Details) {
     let results = data.results;
@@ -176,19 +180,37 @@ fn missing(out: &mut String, data: &Data<'_>, details: &Details) {
         if scenarios.len() > 12 {
             named.push(format!("and {} scenarios more", scenarios.len() - 12));
         }
+        // Those that failed would fail again.
+        let is_stopped = results.missing.len() > failed.len();
         lines.push(format!(
-            "{} of {} runs have no result yet: {}. The same command goes on where it stopped.",
+            "{} of {} runs have no result{}: {}.{}",
             results.missing.len(),
             data.plan.runs.len(),
-            named.join(", ")
+            if is_stopped { " yet" } else { "" },
+            named.join(", "),
+            if is_stopped { " The same command goes on where it stopped." } else { "" }
         ));
     }
-    for run in failed.iter().take(12) {
-        let what = data.plan.runs.get(run.run as usize).map_or_else(
-            || format!("run {}", run.run),
-            |planned| format!("{}, seed {}", data.label(planned.scenario as usize), planned.seed),
-        );
-        lines.push(format!("{} ended without a result: {}", Esc(&what), Esc(&run.problem)));
+    let causes = Cause::all(failed);
+    for Cause { problem, runs } in causes.iter().take(MOST_CAUSES) {
+        let name = |run: &u32| match data.plan.runs.get(*run as usize) {
+            Some(planned) => {
+                format!("{}, seed {}", data.label(planned.scenario as usize), planned.seed)
+            }
+            None => format!("run {run}"),
+        };
+        let what = match &runs[..] {
+            [run] => name(run),
+            [run, ..] => format!("{} runs ({}, and others)", runs.len(), name(run)),
+            [] => continue,
+        };
+        lines.push(format!("{} ended without a result: {}", Esc(&what), Esc(problem)));
+    }
+    if causes.len() > MOST_CAUSES {
+        lines.push(format!(
+            "{} causes more are in <code>machine.json</code>.",
+            causes.len() - MOST_CAUSES
+        ));
     }
     if results.claims.is_none() {
         lines.push("Claims were not checked.".into());

@@ -43,9 +43,9 @@ pub use folder::{Folder, Reader, RunRows};
 pub(crate) use journal::{Journal, Record};
 pub(crate) use model::Common;
 pub use model::{
-    Axis, Check, ClaimReport, ClaimResult, CompletingPacket, Delays, Estimate, FailedRun, Freeze,
-    Kind, LostPacket, Machine, MetricColumn, Miss, Plan, PlannedRun, PlannedScenario, Results, Row,
-    Series, SeriesColumn, Table, Verdict, View, Where,
+    Axis, Cause, Check, ClaimReport, ClaimResult, CompletingPacket, Delays, Estimate, FailedRun,
+    Freeze, Kind, LostPacket, Machine, MetricColumn, Miss, Plan, PlannedRun, PlannedScenario,
+    Results, Row, Series, SeriesColumn, Table, Verdict, View, Where,
 };
 pub(crate) use rows::TableRows;
 pub(crate) use series_rows::{FLOW_PLACES, LINK_PLACES, SeriesRows};

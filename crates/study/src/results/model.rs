@@ -550,6 +550,29 @@ pub struct FailedRun {
     pub problem: String,
 }
 
+/// Why runs ended without a result, and which did for that reason, in the order of the plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause<'a> {
+    pub problem: &'a str,
+    pub runs: Vec<u32>,
+}
+
+impl Cause<'_> {
+    /// The different causes, that of the earliest run first.
+    pub fn all(failed: &[FailedRun]) -> Vec<Cause<'_>> {
+        let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut causes: Vec<Cause<'_>> = Vec::new();
+        for FailedRun { run, problem } in failed {
+            let place = *places.entry(problem).or_insert(causes.len());
+            match causes.get_mut(place) {
+                Some(cause) => cause.runs.push(*run),
+                None => causes.push(Cause { problem, runs: vec![*run] }),
+            }
+        }
+        causes
+    }
+}
+
 /// `machine.json`: the machine that made the numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
