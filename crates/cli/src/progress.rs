@@ -18,10 +18,7 @@ impl Bar {
     pub(crate) fn new(output: Output) -> Self {
         let bar = output.has_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
-            let style = "{bar:30} {pos}/{len} runs  {elapsed} so far, {eta} to go{msg}";
-            if let Ok(style) = ProgressStyle::with_template(style) {
-                bar.set_style(style);
-            }
+            set_style(&bar, "{bar:30} {pos}/{len} runs  {elapsed} so far{msg}");
             bar
         });
         Self { output, bar, told: AtomicUsize::new(0) }
@@ -40,6 +37,8 @@ impl Bar {
             bar.reset_eta();
             bar.enable_steady_tick(std::time::Duration::from_millis(250));
         } else {
+            // Before a run has ended nothing tells how long runs take.
+            set_style(bar, "{bar:30} {pos}/{len} runs  {elapsed} so far, {eta} to go{msg}");
             bar.set_position(ended as u64);
         }
         if progress.failed > 0 {
@@ -47,15 +46,30 @@ impl Bar {
         }
     }
 
+    /// Shows how far the only run is, of at most `seconds`, as long as there is a bar.
+    pub(crate) fn follow_simulated_run(&self, seconds: f64) {
+        self.follow(move || {
+            let at = sojourn_study::engine::reached().as_secs_f64();
+            (at > 0.0).then(|| format!(", {at:.0} of {seconds:.0} s simulated"))
+        });
+    }
+
     /// Shows of a run that takes as long as it says how far it is, as long as there is a bar.
     #[cfg(target_os = "linux")]
     pub(crate) fn follow_live_runs(&self) {
+        self.follow(|| {
+            let (at, of, mbps) = sojourn_live::machine::under_way()?;
+            let (at, of) = (at.as_secs_f64(), of.as_secs_f64());
+            Some(format!(", live: {at:.0} of {of:.0} s, {mbps:.1} Mbit/s"))
+        });
+    }
+
+    fn follow(&self, message: impl Fn() -> Option<String> + Send + 'static) {
         let Some(bar) = self.bar.as_ref().map(ProgressBar::downgrade) else { return };
         std::thread::spawn(move || {
             while let Some(bar) = bar.upgrade().filter(|bar| !bar.is_finished()) {
-                if let Some((at, of, mbps)) = sojourn_live::machine::under_way() {
-                    let (at, of) = (at.as_secs_f64(), of.as_secs_f64());
-                    bar.set_message(format!(", live: {at:.0} of {of:.0} s, {mbps:.1} Mbit/s"));
+                if let Some(message) = message() {
+                    bar.set_message(message);
                 }
                 drop(bar);
                 std::thread::sleep(std::time::Duration::from_millis(250));
@@ -75,5 +89,11 @@ impl Bar {
         if ended > progress.resumed && self.told.fetch_max(tenths, Ordering::Relaxed) < tenths {
             self.output.log(&format_args!("{ended} of {} runs", progress.total));
         }
+    }
+}
+
+fn set_style(bar: &ProgressBar, template: &str) {
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
     }
 }

@@ -50,6 +50,11 @@ pub(super) fn run(args: &RunArgs, registry: &Registry, output: Output) -> Result
     }
     output.log(&format_args!("{}: {} into {}", plan.title, amount(&plan), folder.display()));
     let bar = Bar::new(output);
+    if let ([_], [scenario]) = (&plan.runs[..], &plan.scenarios[..])
+        && scenario.engine.is_none()
+    {
+        bar.follow_simulated_run(scenario.duration_s);
+    }
     attend_live_runs(&plan, &mut options, &bar);
     let summary = runner::run(&study, &options, &|progress| bar.show(progress));
     bar.finish();

@@ -3,6 +3,9 @@
 use std::cell::RefCell;
 use std::panic::resume_unwind;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use sojourn_core::{Span, Time};
 
 /// What a run unwinds with that ends because that is wanted.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +39,19 @@ pub fn look() {
     if asks.is_some_and(|is_over| is_over()) {
         resume_unwind(Box::new(Ended));
     }
+}
+
+/// Virtual time that the run has reached which noted it last.
+static REACHED: AtomicU64 = AtomicU64::new(0);
+
+/// Notes for [`reached`] how far a simulated run is.
+pub(super) fn reach(now: Time) {
+    REACHED.store(now.as_nanos(), Ordering::Relaxed);
+}
+
+/// How far the simulated run is that noted it last: of use where there is only one.
+pub fn reached() -> Span {
+    Span::from_nanos(REACHED.load(Ordering::Relaxed))
 }
 
 #[cfg(test)]

@@ -23,7 +23,8 @@ use sojourn_sim::Violation;
 
 pub use end_state::end_states;
 pub use fluid::Fluid;
-pub use look::{Ended, look, watched};
+use look::reach;
+pub use look::{Ended, look, reached, watched};
 pub use sim::Sim;
 pub(crate) use trouble::begin;
 pub use trouble::{note, present_run};

@@ -4,7 +4,7 @@ use sojourn_core::{Event, Observer, StreamAddress, Time, Who};
 use sojourn_metrics::{Collector, Series};
 use sojourn_scenario::{Checked, Scenario};
 
-use super::{Engine, Measured, end_states, look, told};
+use super::{Engine, Measured, end_states, look, reach, told};
 use crate::shape::shape;
 
 sojourn_core::params! {
@@ -75,6 +75,7 @@ impl Observer for HandsOn<'_> {
         self.collector.record(now, who, event);
         if let Event::FlowSample(_) | Event::QueueSample(_) = event {
             look();
+            reach(now);
             if let Some(pieces) = &mut self.pieces
                 && let Some(rows) = self.collector.take_rows()
             {
