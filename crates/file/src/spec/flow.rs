@@ -22,7 +22,7 @@ pub struct FlowSpec {
     pub app: AppName,
     /// This many flows of this kind, named NAME.1, NAME.2 …; together they are the group NAME. With 0 there
     /// are none.
-    #[schemars(range(min = 0, max = 10000), extend("default" = 1))]
+    #[schemars(range(min = 0, max = 100000), extend("default" = 1))]
     #[serde(default, deserialize_with = "count")]
     pub count: Option<u32>,
     /// `down`: data crosses the forward direction of the shape. `up`: the reverse direction.
@@ -243,7 +243,7 @@ fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::E
         type Value = u32;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a whole number from 0 to 10000")
+            f.write_str("a whole number from 0 to 100000")
         }
 
         fn visit_i64<E: de::Error>(self, number: i64) -> Result<u32, E> {

@@ -195,7 +195,7 @@ fn every_combination_of_kinds_of_keys_is_refused_where_it_grows_too_large() {
             "10000 scenarios and 100000 seeds make too many runs (allowed: at most 1000000)",
         ),
         (String::new(), &["step=1ns"], "into too many rows (allowed: 1ms or more)"),
-        (String::new(), &["flow.b.count=10001"], "10001 is out of range (allowed: 0 to 10000)"),
+        (String::new(), &["flow.b.count=100001"], "100001 is out of range (allowed: 0 to 100000)"),
     ] {
         let set = set.iter().map(|set| (*set).to_owned()).collect();
         let error = read(&more, &Overrides { set, ..Overrides::default() }).unwrap_err();

@@ -20,7 +20,7 @@ use crate::spec::{
     AppKind, AppName, Control, Direction, FlowSpec, OneOrMany, ScenarioSpec, Text, blamed,
 };
 
-const MAX_COUNT: u32 = 10_000;
+const MAX_COUNT: u32 = 100_000;
 /// The most flows of a scenario, of all kinds together.
 const MAX_FLOWS: usize = 100_000;
 

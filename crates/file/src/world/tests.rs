@@ -368,7 +368,7 @@ fn values_that_no_application_can_live_with_are_refused() {
         ("app = \"ping\"\ninterval = \"0s\"", "interval: is 0s (allowed: a time from 1us"),
         (
             "app = \"bulk\"\ncount = 1.5",
-            "count: the number 1.5 does not fit (allowed: a whole number from 0 to 10000)",
+            "count: the number 1.5 does not fit (allowed: a whole number from 0 to 100000)",
         ),
         ("app = \"bulk\"\nmss = 1e1", "mss: is '10' (allowed: a whole number from 64 to 65000)"),
         ("app = \"bulk\"\nmss = 10", "mss: is '10' (allowed: a whole number from 64 to 65000)"),

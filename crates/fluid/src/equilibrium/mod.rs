@@ -143,7 +143,7 @@ pub fn trajectory(
 }
 
 fn none(problem: &str) -> SpecError {
-    SpecError::new(problem).allow(["engine = \"fluid\", which runs it"])
+    SpecError::new(problem).allow(["engine = \"fluid\" without rest, which computes it over time"])
 }
 
 /// What is known of a world.
