@@ -37,7 +37,8 @@ pub struct LinkCounts {
     pub airtime: Span,
     /// The medium's `exchanges`, as far as they are this link's.
     pub exchanges: Span,
-    /// Attempts to send data, or an RTS before it, and those of them that overlapped.
+    /// Attempts to send data, or an RTS before it, and those of them that overlapped; frames on units of
+    /// random access among them.
     pub attempts: u64,
     pub collided: u64,
     pub ppdus: u64,

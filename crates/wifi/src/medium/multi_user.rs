@@ -727,6 +727,9 @@ impl<P: Reshape + Send> Medium<P> {
             if psdu.random_unit.is_some() {
                 self.air.random_attempts += 1;
                 self.air.random_collided += u64::from(!is_alone);
+                let counts = &mut self.counts[psdu.ppdu.link as usize / CATEGORIES];
+                counts.attempts += 1;
+                counts.collided += u64::from(!is_alone);
                 let access = &mut multi.access[station];
                 match received > 0 {
                     true => access.succeed(&multi.config, &mut multi.random),
