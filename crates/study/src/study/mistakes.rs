@@ -85,6 +85,9 @@ const SOUND: [(&str, &str); 16] = [
     ("transfers", "1"),
 ];
 
+/// What names begin with that take the place of wrong ones.
+const HEALED: &str = "healed-";
+
 impl Healing {
     fn new(document: Document) -> Self {
         Self {
@@ -121,6 +124,8 @@ impl Healing {
         let (key, problem) = (mistake.key(), mistake.problem().problem());
         let is_under = |prefix: &String| key.starts_with(&prefix[..]);
         self.gone.iter().any(|gone| problem.contains(&format!("'{gone}'")))
+            // What is allowed is not known where a name was replaced.
+            || mistake.problem().allowed().iter().any(|allowed| allowed.starts_with(HEALED))
             || (is_missing(problem) && self.thinned.iter().any(is_under))
             || self.replaced.iter().any(is_under)
             || self.renamed.iter().any(|renamed| renamed == key)
@@ -346,7 +351,7 @@ impl Healing {
         let at = old.at;
         if name == "name" {
             self.gone.extend(old.value.plain());
-            let value = Value::String(format!("healed-{number}"));
+            let value = Value::String(format!("{HEALED}{number}"));
             table.insert_value(name, at, Node { value, at });
         } else if let Some(entry) = sound.and_then(|sound| entry_of(&format!("x = {sound}"))) {
             table.insert_value(name, at, Node { at, ..entry.node });
