@@ -11,7 +11,7 @@ mod change;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::ops::Deref;
+use core::ops::{Deref, Range};
 
 pub use change::{Change, ChangePart, What, When};
 use sojourn_core::{HostId, Params, PortId, Span, SpecError};
@@ -207,6 +207,62 @@ impl Flow {
     }
 }
 
+/// Bytes of the IPv4 and ICMP headers of a ping.
+const ICMP_HEADERS: u32 = 28;
+
+/// Ports that do not carry packets of every length.
+#[derive(Clone, Debug)]
+pub struct Narrow {
+    ports: Range<usize>,
+    /// Bytes of the longest IP packet.
+    longest: u32,
+}
+
+impl Narrow {
+    /// Those of carriers, whose ports follow those of `links` links.
+    pub fn of(links: usize, carriers: &[CarrierConfig]) -> Vec<Self> {
+        let mut first = links;
+        let narrow = |carrier: &CarrierConfig| {
+            let ports = first..first + carrier.ports().len();
+            first = ports.end;
+            carrier.longest_packet().map(|longest| Self { ports, longest })
+        };
+        carriers.iter().filter_map(narrow).collect()
+    }
+}
+
+impl Flow {
+    /// Refuses packets that are too long for a port of the flow's route. Of an application from outside nothing is known.
+    ///
+    /// # Errors
+    /// The key that makes packets as long as they are, and what is allowed.
+    pub fn check_lengths(&self, narrow: &[Narrow]) -> Result<(), (&'static str, SpecError)> {
+        let (key, payload, headers) = match &self.app {
+            App::Tcp { transport, .. } => ("mss", transport.mss, transport.header),
+            App::Udp(config) => ("size", config.frame.div_ceil(config.datagrams), config.header),
+            App::Ping(config) => ("size", config.size as u32, ICMP_HEADERS),
+            App::External(_) => return Ok(()),
+        };
+        // Acknowledgements are short.
+        let back = if matches!(self.app, App::Ping(_)) { &self.reverse[..] } else { &[] };
+        let mut route = self.forward.iter().chain(back);
+        let limit = route.find_map(|port| {
+            narrow.iter().find(|narrow| narrow.ports.contains(&port.index())).map(|one| one.longest)
+        });
+        match limit.filter(|longest| payload.saturating_add(headers) > *longest) {
+            None => Ok(()),
+            Some(longest) => Err((
+                key,
+                SpecError::new(format!(
+                    "{payload} bytes are an IP packet of {}, and a carrier on its way carries no longer ones than {longest}",
+                    payload.saturating_add(headers)
+                ))
+                .allow([format!("at most {} bytes", longest.saturating_sub(headers))]),
+            )),
+        }
+    }
+}
+
 impl Traffic {
     fn check(&self) -> Result<(), SpecError> {
         match self {
@@ -316,8 +372,12 @@ impl Scenario {
         for carrier in &self.carriers {
             carrier.check()?;
         }
+        let narrow = Narrow::of(self.links.len(), &self.carriers);
         for flow in &self.flows {
             self.check_flow(flow, &ports)
+                .and_then(|()| {
+                    flow.check_lengths(&narrow).map_err(|(key, error)| error.within(key))
+                })
                 .map_err(|error| error.within(&format!("flow '{}'", flow.name)))?;
         }
         for (index, change) in self.changes.iter().enumerate() {

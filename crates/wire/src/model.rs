@@ -24,6 +24,14 @@ impl CarrierConfig {
         }
     }
 
+    /// As [`CarrierModel::longest_packet`].
+    pub fn longest_packet(&self) -> Option<u32> {
+        match self {
+            Self::Switch(_) => None,
+            Self::External(carrier) => carrier.0.longest_packet(),
+        }
+    }
+
     /// What its ports are made of, in their order; `None` if they are no links.
     pub fn links(&self) -> Option<&[Link]> {
         match self {
@@ -93,6 +101,12 @@ pub trait CarrierModel: Send + Sync {
     }
 
     fn ports(&self) -> Vec<PortShape>;
+
+    /// Bytes of the longest IP packet that its ports carry, if there is a longest one. A packet that stands for several
+    /// segments counts as one of them.
+    fn longest_packet(&self) -> Option<u32> {
+        None
+    }
 
     /// An empty carrier; its ports follow `first`. What it draws at random comes from `address`.
     fn build(&self, first: PortId, address: StreamAddress) -> Box<dyn Carrier<Packet>>;

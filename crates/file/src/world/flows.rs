@@ -7,7 +7,7 @@ use sojourn_core::{Framing, HostId, PortId, Span, SpecError};
 use sojourn_host::apps::{Exec, FramesSpec, PageConfig, UdpSpec};
 use sojourn_host::tcp::Reading;
 use sojourn_link::{OnEnd, RateConfig, Serving};
-use sojourn_scenario::{App, ExternalApp, Flow, Traffic};
+use sojourn_scenario::{App, ExternalApp, Flow, Narrow, Traffic};
 
 use super::routes::Graph;
 use super::shape::{Shape, Ways, check_name, taken};
@@ -50,6 +50,8 @@ pub(super) fn build(
         }
         let template =
             one(flow, index, spec, shape, sources).map_err(|(key, error)| under(key, error))?;
+        let narrow = Narrow::of(shape.links.len(), &shape.carriers);
+        template.check_lengths(&narrow).map_err(|(key, error)| under(key, error))?;
         let base_rtt = delay_of(shape, &template.forward)
             + delay_of(shape, &template.reverse)
             + template.forward_delay

@@ -72,6 +72,12 @@ impl Parameters {
             }
         }
         parameters.check()?;
+        if !parameters.txop_limit.as_nanos().is_multiple_of(TXOP_UNIT.as_nanos()) {
+            let problem = format!("a TXOP of {}", parameters.txop_limit);
+            return Err(SpecError::new(problem).allow([format!(
+                "whole multiples of {TXOP_UNIT}: 2528us, 4096us, 2080us, 1504us"
+            )]));
+        }
         Ok(parameters)
     }
 
@@ -94,6 +100,9 @@ impl Parameters {
         Ok(())
     }
 }
+
+/// In which the standard counts TXOP limits (section 9.4.2.28).
+const TXOP_UNIT: Span = Span::from_micros(32);
 
 /// The field of an EDCA parameter record has 16 bits of 32 µs each (section 9.4.2.28); this is what the
 /// default sets of table 9-155 stay below.
@@ -265,7 +274,9 @@ mod tests {
         let txop_limit = Span::from_micros(4096);
         assert_eq!(read, Parameters { txop_limit, ..Parameters::new(7, 15, 2) });
         assert_eq!(Parameters::parse(""), Ok(Parameters::EDCA[1]));
-        for wrong in ["cw 15", "cw 15 7", "cw 10 20", "aifsn 0", "txop 1s", "cwmin 7", "txop"] {
+        for wrong in
+            ["cw 15", "cw 15 7", "cw 10 20", "aifsn 0", "txop 1s", "txop 100us", "cwmin 7", "txop"]
+        {
             assert!(Parameters::parse(wrong).is_err(), "{wrong}");
         }
     }

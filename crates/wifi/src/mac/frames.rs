@@ -8,6 +8,8 @@ pub const DATA_HEADER: u32 = 24;
 pub const QOS_DATA_HEADER: u32 = 26;
 /// What lies between the MAC header and the IP packet (LLC and SNAP).
 pub const LLC_SNAP: u32 = 8;
+/// The longest MSDU of all these standards (table 9-25); a longer A-MSDU is several of them.
+pub const MSDU_MAX: u32 = 2304;
 /// Section 9.3.1.2.
 pub const RTS: u32 = 20;
 /// Section 9.3.1.3.

@@ -11,6 +11,7 @@ use sojourn_core::{Packet, PortId, Purpose, Span, SpecError, StreamAddress};
 use sojourn_wire::{Carrier, CarrierConfig, CarrierModel, ExternalCarrier, PortShape};
 
 use super::{Radio, canonical};
+use crate::mac::frames::{LLC_SNAP, MSDU_MAX};
 use crate::medium::{self, Config};
 use crate::port::Port;
 
@@ -81,6 +82,10 @@ impl CarrierModel for RadioConfig {
                 mean: None,
             })
             .collect()
+    }
+
+    fn longest_packet(&self) -> Option<u32> {
+        Some(MSDU_MAX - LLC_SNAP)
     }
 
     fn build(&self, first: PortId, address: StreamAddress) -> Box<dyn Carrier<Packet>> {
