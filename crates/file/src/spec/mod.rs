@@ -21,7 +21,7 @@ pub use gateway::GatewaySpec;
 pub use line::{DirectionParts, LineParts, LinkSpec, ParkingLotSpec, PathSpec};
 pub use list::{OneOrMany, Plain, Seeds, Selection};
 pub use queue::{Buffer, QueueSpec};
-pub use radio::{Queueing, RADIO, RadioSpec, StationSpec};
+pub use radio::{Access, LostBlockAck, Queueing, RADIO, RadioSpec, StationSpec};
 pub(crate) use settings::blamed;
 pub use settings::{Settings, WrongSetting};
 pub use text::{Notation, OfdmaSpec, Text};

@@ -8,7 +8,7 @@ use sojourn_wifi::ofdma::Ofdma;
 use sojourn_wifi::phy::Mode;
 use sojourn_wifi::rate::{ControlSpec, Fading, MinstrelConfig, Place, Presence, SignalConfig};
 
-use super::{OfdmaSpec, QueueSpec, Text};
+use super::{OfdmaSpec, QueueSpec, Text, Truth};
 
 /// What of a radio has parameters: name, what it is, parameters.
 pub const RADIO: [(&str, &str, &[Param]); 4] =
@@ -41,7 +41,8 @@ pub struct RadioSpec {
     /// Most frames in an aggregate; 1 for no aggregation. The block ack window stays that of the mode.
     #[schemars(extend("default" = "64, for a mode of 802.11ax 256, for one of 802.11a 1"))]
     pub aggregate_frames: Option<u16>,
-    /// Most bytes of an A-MSDU; 0 for none. 802.11n allows 4065 inside aggregates and 7935 without, 802.11ax 11398.
+    /// Most bytes of an A-MSDU; 0 for none. 802.11n allows 4065 inside aggregates and 7935 without, 802.11ax 11398. Packets
+    /// share a frame as far as they fit: two of 1500 bytes need 3046.
     #[schemars(extend("default" = "0"))]
     pub amsdu: Option<u32>,
     /// Longer frames and aggregates are sent behind an RTS.
@@ -51,6 +52,20 @@ pub struct RadioSpec {
     /// older stations: `dsss 11`, `ofdm 24`.
     #[schemars(extend("default" = "off"))]
     pub protection: Option<Text<Mode>>,
+    /// How stations and access point contend. `edca`: by access categories (QoS). `dcf`: all traffic in one category, with
+    /// the parameters `be`; counters step after idle slots, and frames have no QoS Control. It is 802.11a's, without aggregates.
+    #[schemars(extend("default" = "edca"))]
+    pub access: Option<Access>,
+    /// What a transmitter does that has received no BlockAck. `repeat`: sends the frames again. `request`: asks for it with a
+    /// BlockAckReq, and repeats what the answer leaves open.
+    #[schemars(extend("default" = "repeat"))]
+    pub lost_block_ack: Option<LostBlockAck>,
+    /// Whether a CF-End gives back what is left of a TXOP.
+    #[schemars(extend("default" = "off"))]
+    pub cf_end: Option<Truth>,
+    /// Whether bystanders take a collision for a frame that they can't read, and so wait for EIFS after it.
+    #[schemars(extend("default" = "off"))]
+    pub eifs_after_collisions: Option<Truth>,
     /// Attempts before a frame is given up.
     #[schemars(extend("default" = "7"))]
     pub retries: Option<u16>,
@@ -108,18 +123,39 @@ pub enum Queueing {
     Mac80211,
 }
 
+/// How nodes of a cell contend for the medium.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Access {
+    #[default]
+    Edca,
+    Dcf,
+}
+
+/// What a transmitter does if a BlockAck does not come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LostBlockAck {
+    #[default]
+    Repeat,
+    Request,
+}
+
 /// A station of a radio cell, and a node of that name.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StationSpec {
     /// Of the node.
     pub name: String,
+    /// This many stations of this kind, named NAME.1, NAME.2 …
+    #[schemars(range(min = 1, max = 2000), extend("default" = 1))]
+    pub count: Option<u16>,
     /// How the access point sends to it: `ht mcs 15 sgi`, `he mcs 11 nss 2 width 80MHz`, `ofdm 54`.
     pub mode: Text<Mode>,
     /// How it sends to the access point.
     #[schemars(extend("default" = "as mode"))]
     pub up_mode: Option<Text<Mode>>,
-    /// The slowest mode to which the access point falls back for a repetition; its aggregates keep
+    /// The slowest mode to which the access point falls back for a repetition, of the same standard and not faster than `mode`; its aggregates keep
     /// `aggregate_time` in that mode too.
     #[schemars(extend("default" = "as mode"))]
     pub fallback: Option<Text<Mode>>,

@@ -5,7 +5,7 @@ use sojourn_qdisc::Config as Discipline;
 use sojourn_scenario::{CarrierConfig, Host};
 use sojourn_wifi::mac::aggregation::Limits;
 use sojourn_wifi::mac::edca::Parameters;
-use sojourn_wifi::medium::{Config, Radio, Station};
+use sojourn_wifi::medium::{self, Config, Radio, Station};
 use sojourn_wifi::phy::{Format, Mode};
 use sojourn_wifi::queueing::{Airtime, DriverConfig, QueueConfig, Schedule};
 use sojourn_wifi::rate::{Control, Rates, SignalConfig};
@@ -15,7 +15,9 @@ use super::routes::Graph;
 use super::shape::{Shape, check_name, taken};
 use super::{Sources, Wrong};
 use crate::plan::PlannedQueue;
-use crate::spec::{QueueSpec, Queueing, RadioSpec, ScenarioSpec, StationSpec, Text};
+use crate::spec::{
+    Access, LostBlockAck, QueueSpec, Queueing, RadioSpec, ScenarioSpec, StationSpec, Text,
+};
 
 /// The most stations of a cell: more could not be numbered as ports.
 const MAX_STATIONS: usize = 2_000;
@@ -31,16 +33,54 @@ pub(super) fn add_nodes(
     for (index, radio) in spec.radio.iter().enumerate() {
         for (place, station) in radio.station.iter().enumerate() {
             let key = format!("radio.{index}.station.{place}.name");
-            let wrong = |problem| Wrong::new(&key, problem);
-            check_name(&station.name).map_err(wrong)?;
-            if graph.node(&station.name).is_ok() {
-                return Err(wrong(taken("node", &station.name)));
+            check_name(&station.name).map_err(|problem| Wrong::new(&key, problem))?;
+        }
+        for Named { name, place, .. } in named(radio, &format!("radio.{index}"))? {
+            if graph.node(&name).is_ok() {
+                let key = format!("radio.{index}.station.{place}.name");
+                return Err(Wrong::new(key, taken("node", &name)));
             }
-            graph.add_node(&station.name);
-            shape.hosts.push(Host { name: station.name.clone() });
+            graph.add_node(&name);
+            shape.hosts.push(Host { name });
         }
     }
     Ok(())
+}
+
+/// A station of a cell.
+struct Named<'a> {
+    name: String,
+    /// Which of those that are written it is.
+    place: usize,
+    spec: &'a StationSpec,
+}
+
+/// The stations of a cell, each by itself.
+fn named<'a>(radio: &'a RadioSpec, key: &str) -> Result<Vec<Named<'a>>, Wrong> {
+    let mut stations = Vec::new();
+    for (place, spec) in radio.station.iter().enumerate() {
+        let count = spec.count.unwrap_or(1);
+        if count == 0 || stations.len() + usize::from(count) > MAX_STATIONS {
+            let problem = match count {
+                0 => SpecError::new("there are 0 of them"),
+                _ => SpecError::new(format!("radio '{}' has too many stations", radio.name)),
+            };
+            let key = match spec.count {
+                Some(_) => format!("{key}.station.{place}.count"),
+                None => format!("{key}.station"),
+            };
+            return Err(Wrong::new(key, problem.allow([format!("1 to {MAX_STATIONS} in all")])));
+        }
+        stations.extend((1..=count).map(|number| Named {
+            name: match spec.count {
+                None => spec.name.clone(),
+                Some(_) => format!("{}.{number}", spec.name),
+            },
+            place,
+            spec,
+        }));
+    }
+    Ok(stations)
 }
 
 /// Adds the cells, whose ports follow those of links and carriers.
@@ -72,19 +112,27 @@ fn add(
     sources: &mut Sources<'_>,
 ) -> Result<(), Wrong> {
     let ap = graph.node(&spec.ap).map_err(|problem| Wrong::new(format!("{key}.ap"), problem))?;
-    let count = spec.station.len();
-    if !(1..=MAX_STATIONS).contains(&count) {
-        let problem = SpecError::new(format!("radio '{}' has {count} stations", spec.name));
+    let named = named(spec, key)?;
+    if named.is_empty() {
+        let problem = SpecError::new(format!("radio '{}' has 0 stations", spec.name));
         let problem = problem.allow([format!("1 to {MAX_STATIONS}: [[scenario.radio.station]]")]);
         return Err(Wrong::new(format!("{key}.station"), problem));
     }
-    let mut stations = Vec::with_capacity(count);
-    for (index, station) in spec.station.iter().enumerate() {
-        stations.push(self::station(station, &format!("{key}.station.{index}"), sources)?);
+    let mut stations = Vec::with_capacity(named.len());
+    for Named { place, spec, .. } in &named {
+        stations.push(station(spec, &format!("{key}.station.{place}"), sources)?);
     }
     let queue = queue(spec, key, sources)?;
     let (text, limits) = (queue_text(spec), limits(spec, key, &stations)?);
     let mut cell = Config::new(stations, limits, queue);
+    cell.lost_block_ack = match spec.lost_block_ack.unwrap_or_default() {
+        LostBlockAck::Repeat => medium::LostBlockAck::Repeat,
+        LostBlockAck::Request => medium::LostBlockAck::Request,
+    };
+    cell.cf_end = spec.cf_end.is_some_and(|is_so| is_so.0);
+    cell.collisions_are_detected = spec.eifs_after_collisions.is_some_and(|is_so| is_so.0);
+    cell.is_qos = spec.access.unwrap_or_default() == Access::Edca;
+    check_access(&cell).map_err(|problem| Wrong::new(format!("{key}.access"), problem))?;
     cell.station = parameters(Parameters::EDCA, [&spec.bk, &spec.be, &spec.vi, &spec.vo]);
     cell.access_point =
         parameters(cell.station, [&spec.ap_bk, &spec.ap_be, &spec.ap_vi, &spec.ap_vo]);
@@ -98,8 +146,8 @@ fn add(
     cell.retry_limit = spec.retries.unwrap_or(cell.retry_limit);
     cell.check_retries().map_err(|problem| Wrong::new(format!("{key}.retries"), problem))?;
     cell.check_ofdma().map_err(|problem| Wrong::new(format!("{key}.ofdma"), problem))?;
-    for (index, own) in (0..).zip(&spec.station) {
-        let station_key = format!("{key}.station.{index}");
+    for (index, Named { place, spec: own, .. }) in (0..).zip(&named) {
+        let station_key = format!("{key}.station.{place}");
         let rates = rates(own, index, spec.signal.as_ref(), &station_key, sources)?;
         if let Some(rates) = &rates {
             let wrong = |problem| Wrong::new(format!("{station_key}.{}", rates_key(own)), problem);
@@ -107,20 +155,20 @@ fn add(
         }
         cell.rates.extend(rates);
     }
-    let names = spec.station.iter().map(|station| station.name.clone()).collect();
+    let names = named.iter().map(|station| station.name.clone()).collect();
     let radio = RadioConfig::new(&spec.name, names, cell);
     let radio = radio.map_err(|problem| Wrong::new(format!("{key}.name"), problem))?;
     let first = shape.ports();
-    for (index, station) in (0..).zip(&spec.station) {
-        let wrong = |problem| Wrong::new(format!("{key}.station.{index}.name"), problem);
-        let node = graph.node(&station.name).map_err(wrong)?;
+    for (index, Named { name, place, .. }) in (0..).zip(&named) {
+        let wrong = |problem| Wrong::new(format!("{key}.station.{place}.name"), problem);
+        let node = graph.node(name).map_err(wrong)?;
         let port = |port: Port| PortId((first + usize::from(port.index())) as u16);
         graph.add_edge(ap, node, port(Port::down(index)));
         graph.add_edge(node, ap, port(Port::up(index)));
     }
     let carrier = CarrierConfig::from(radio);
     for (index, shape_of) in carrier.ports().into_iter().enumerate() {
-        let own = &spec.station[index / 2];
+        let own = named[index / 2].spec;
         let (queue, mode) = match index % 2 {
             0 => (text.clone(), &own.mode),
             _ => {
@@ -145,6 +193,10 @@ fn station(spec: &StationSpec, key: &str, sources: &Sources<'_>) -> Result<Stati
     }
     let up = spec.up_mode.as_ref().unwrap_or(&spec.mode).value;
     let fallback = spec.fallback.as_ref().map(|mode| mode.value);
+    if let Some(slowest) = fallback {
+        check_fallback(&spec.mode.value, &slowest)
+            .map_err(|problem| Wrong::new(format!("{key}.fallback"), problem))?;
+    }
     let written = QueueSpec::parse(STATION_QUEUE).expect("the default is a queue");
     let queue = spec.queue.as_ref().map_or(&written, |queue| &queue.value);
     let upper = discipline(queue, &format!("{key}.queue"), sources)?;
@@ -157,6 +209,29 @@ fn station(spec: &StationSpec, key: &str, sources: &Sources<'_>) -> Result<Stati
     let wrong = |problem| Wrong::new(format!("{key}.airtime_weight"), problem);
     station.check_weight().map_err(wrong)?;
     Ok(station)
+}
+
+/// A driver falls back to what is slower, and aggregates to what has aggregates.
+fn check_fallback(mode: &Mode, slowest: &Mode) -> Result<(), SpecError> {
+    if slowest.format() != mode.format() {
+        return Err(SpecError::new(format!("'{slowest}' is of another standard than '{mode}'"))
+            .allow(["a slower mode of the same standard"]));
+    }
+    if slowest.rate() > mode.rate() {
+        return Err(SpecError::new(format!("'{slowest}' is faster than '{mode}'"))
+            .allow(["a slower mode of the same standard"]));
+    }
+    Ok(())
+}
+
+/// # Errors
+/// A cell without QoS whose stations aggregate frames, for which BlockAcks are agreed by access category.
+fn check_access(cell: &Config) -> Result<(), SpecError> {
+    match cell.is_qos || !cell.limits.is_aggregating() {
+        true => Ok(()),
+        false => Err(SpecError::new("DCF and aggregates in one cell")
+            .allow(["modes of 802.11a or 802.11b", "aggregate_frames = 1"])),
+    }
 }
 
 /// How the modes of a station change; `None` if the file says nothing about it.

@@ -75,7 +75,7 @@ fn an_access_point_may_contend_otherwise_and_stations_have_weights() {
 #[test]
 fn factors_reach_radios_and_their_stations() {
     let factors = "[factors]\n\"radio.wifi.queueing\" = [\"fifo\", \"mac80211\"]\n\
-                   \"radio.wifi.station.*.mode\" = [\"ht mcs 7\", \"ht mcs 3\"]\n";
+                   \"radio.wifi.station.*.mode\" = [\"ht mcs 7\", \"ht mcs 6\"]\n";
     let study =
         study_in(Path::new(""), &format!("{RADIO}{factors}")).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(study.scenarios.len(), 4);
@@ -83,7 +83,57 @@ fn factors_reach_radios_and_their_stations() {
         study.scenarios.get(scenario).expect("it is one of them").queues[2].clone()
     };
     assert_eq!((&queue(0).queue[..], &queue(0).rate[..]), ("fifo", "ht mcs 7"));
-    assert_eq!((&queue(3).queue[..], &queue(3).rate[..]), ("mac80211", "ht mcs 3"));
+    assert_eq!((&queue(3).queue[..], &queue(3).rate[..]), ("mac80211", "ht mcs 6"));
+}
+
+#[test]
+fn a_radio_may_behave_as_other_implementations_do() {
+    let keys = "aggregate_frames = 1\naccess = \"dcf\"\nlost_block_ack = \"request\"\ncf_end = true\n\
+                eifs_after_collisions = \"on\"";
+    let canonical = scenario(&changed(RADIO, "aggregate_frames = 32", keys)).canonical();
+    for words in ["qos=false", "lost_block_ack=request", "cf_end=true", "eifs=true"] {
+        assert!(canonical.contains(words), "{words} in {canonical}");
+    }
+    let usual = "aggregate_frames = 32\naccess = \"edca\"\nlost_block_ack = \"repeat\"\ncf_end = false\n\
+                 eifs_after_collisions = \"off\"";
+    assert_eq!(
+        scenario(&changed(RADIO, "aggregate_frames = 32", usual)).canonical(),
+        scenario(RADIO).canonical()
+    );
+}
+
+#[test]
+fn stations_that_are_alike_are_written_once() {
+    let text = changed(RADIO, "name = \"slow\"", "name = \"slow\"\ncount = 3");
+    let world = scenario(&changed(&text, "dst = \"slow\"", "dst = \"slow.3\""));
+    let names: Vec<String> = world.ports().into_iter().map(|port| port.name).collect();
+    assert_eq!(names.len(), 2 + 2 * 4);
+    assert_eq!(names[8..], ["wifi.slow.3-down", "wifi.slow.3-up"].map(String::from));
+    assert_eq!(world.flows[0].forward, ports([0, 8]));
+}
+
+#[test]
+fn no_packet_is_longer_than_an_msdu() {
+    let flow = |app: &str| changed(RADIO, "app = \"bulk\"", app);
+    for fits in ["app = \"bulk\"\nmss = 2244", "app = \"udp\"\nsize = \"2268B\"\nrate = \"1Mbps\""]
+    {
+        scenario(&flow(fits));
+    }
+    for (wrong, words) in [
+        (
+            "app = \"udp\"\nsize = \"2269B\"\nrate = \"1Mbps\"",
+            "flow.0.size: 2269 bytes are an IP packet of 2297",
+        ),
+        ("app = \"ping\"\nsize = \"65507B\"", "(allowed: at most 2268 bytes)"),
+    ] {
+        is_refused(&flow(wrong), words);
+    }
+    // Over the wire alone they go.
+    scenario(&changed(
+        &flow("app = \"ping\"\nsize = \"65507B\""),
+        "dst = \"slow\"",
+        "dst = \"router\"",
+    ));
 }
 
 #[test]
@@ -121,6 +171,13 @@ fn radios_that_cannot_be_are_refused() {
         ("aggregate_frames = 32", "aggregate_frames = 1\namsdu = 7936", "(allowed: 0 to 7935 with"),
         ("aggregate_frames = 32", "retries = -1", "(allowed: a whole number from 0 to 65535)"),
         ("error = 0.1", "airtime_weight = 70000", "(allowed: a whole number from 0 to 65535)"),
+        ("ht mcs 5 sgi", "ht mcs 15 width 40MHz", "radio.0.station.0.fallback: 'ht mcs 15"),
+        ("ht mcs 5 sgi", "ofdm 6", "'ofdm 6' is of another standard than 'ht mcs 15"),
+        ("aggregate_frames = 32", "be = \"txop 100us\"", "radio.0.be: a TXOP of 100us"),
+        ("aggregate_frames = 32", "access = \"dcf\"", "radio.0.access: DCF and aggregates in one"),
+        ("error = 0.1", "count = 0", "radio.0.station.1.count: there are 0 of them"),
+        ("error = 0.1", "count = 2000", "station.1.count: radio 'wifi' has too many stations"),
+        ("app = \"bulk\"", "app = \"bulk\"\nmss = 2245", "flow.0.mss: 2245 bytes are an IP packet"),
     ] {
         is_refused(&changed(RADIO, from, to), words);
     }
