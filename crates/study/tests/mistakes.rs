@@ -146,8 +146,8 @@ fn every_mistake_has_its_place_its_key_and_its_remedy() {
         ),
         (
             "name = \"echo\"",
-            "name = \"echo\"\ncount = 10001",
-            "t.toml:20:9: scenario.flow.1.count: 10001 is out of range (allowed: 0 to 10000)",
+            "name = \"echo\"\ncount = 100001",
+            "t.toml:20:9: scenario.flow.1.count: 100001 is out of range (allowed: 0 to 100000)",
         ),
         (
             "\"bbr\"]",
@@ -874,4 +874,15 @@ fn a_change_that_cannot_be_says_what_can() {
         let error = study(change).expect_err(wrong).to_string();
         assert!(error.contains(wrong), "{error}");
     }
+}
+
+/// A sound name takes the place of the wrong one while other mistakes are looked for; nobody is to read it.
+#[test]
+fn names_that_only_a_repair_has_are_not_told() {
+    let text = "schema = 1\ntitle = \"t\"\n[scenario]\nduration = \"2s\"\n[[scenario.node]]\nname = \"ap\"\n\
+                [[scenario.radio]]\nname = \"w\"\nap = \"ap\"\n[[scenario.radio.station]]\nname = \"ap\"\nmode = \"he mcs 5\"\n\
+                [[scenario.flow]]\nname = \"f\"\napp = \"bulk\"\nsrc = \"ap\"\ndst = \"s1\"\n";
+    let told = read(text).unwrap_err();
+    assert!(told.contains("another node is named 'ap' already"), "{told}");
+    assert!(!told.contains("healed"), "{told}");
 }
