@@ -16,14 +16,22 @@ pub(super) enum ReceiveBuffer {
 /// Share of buffer memory that may be advertised, in 1/256, before any segment has shown what it
 /// costs.
 const INITIAL_RATIO: u64 = 128;
+/// Linux's default for the most of a receive buffer (`tcp_rmem`).
+const USUAL_MOST: u64 = 6 << 20;
 /// Below this round-trip time the window grows less ahead of the data (`tcp_rcvbuf_low_rtt`).
 const LOW_RTT: Span = Span::from_millis(1);
+
+/// A field of 15 bits holds the window of the largest buffer, if that is shifted by so many bits, of which 14 are the most
+/// (Linux's `tcp_select_initial_window`).
+fn unit_for(most: u64) -> u64 {
+    1 << most.max(1).ilog2().saturating_sub(15).min(14)
+}
 
 #[derive(Clone, Debug)]
 pub(super) struct ReceiveWindow {
     buffer: ReceiveBuffer,
     mss: u64,
-    /// The window is a multiple of this: a segment, or all that may be offered if that is less.
+    /// Windows are offered in units of so many bytes (RFC 7323 section 2.2).
     unit: u64,
     /// Memory allowed.
     space: u64,
@@ -42,7 +50,7 @@ pub(super) struct ReceiveWindow {
     edge: u64,
     /// The window that the acknowledgement before offered.
     offered: u64,
-    /// Smoothed, but any smaller sample at once; [`Span::MAX`] before there is one.
+    /// Smoothed; [`Span::MAX`] before there is a sample.
     rtt: Span,
     /// Without timestamps, the time in which a whole window arrives is the sample: where it ends
     /// and since when it is awaited.
@@ -65,6 +73,11 @@ impl ReceiveWindow {
             ReceiveBuffer::Auto { initial, .. } => initial,
         };
         let full = space * ratio / 256;
+        let unit = match buffer {
+            ReceiveBuffer::Window(_) => 1,
+            ReceiveBuffer::Locked(_) => unit_for(USUAL_MOST),
+            ReceiveBuffer::Auto { most, .. } => unit_for(most),
+        };
         let (edge, slow_start) = match buffer {
             ReceiveBuffer::Window(bytes) => (bytes, bytes),
             // Whole segments if there is room for one, without the option for scaling. After the answer of the
@@ -77,7 +90,7 @@ impl ReceiveWindow {
         Self {
             buffer,
             mss,
-            unit: mss.min(full).min(slow_start).max(1),
+            unit,
             space,
             ratio,
             is_ratio_shown: scale.is_none(),
@@ -133,13 +146,7 @@ impl ReceiveWindow {
         if is_full {
             self.is_grown = self.slow_start >= most;
         }
-        self.find_unit();
         grows
-    }
-
-    fn find_unit(&mut self) {
-        let full = self.space * self.ratio / 256;
-        self.unit = self.mss.min(full).min(self.slow_start).max(1);
     }
 
     /// The window has so many bytes from now on. What was advertised stays promised, so a smaller one
@@ -162,7 +169,9 @@ impl ReceiveWindow {
             return;
         }
         let rtt = Span::from_nanos(ticks * TICK);
-        self.rtt = if rtt < self.rtt {
+        // Since some version of Linux after 6.6 a smaller sample holds at once.
+        let is_least = rtt < self.rtt && (self.is_ratio_shown || self.rtt == Span::MAX);
+        self.rtt = if is_least {
             rtt
         } else {
             Span::from_nanos((self.rtt.as_nanos() * 7 + rtt.as_nanos()) / 8)
@@ -217,7 +226,6 @@ impl ReceiveWindow {
                 self.space_before_linux_6_6(copied)
             };
             self.space = self.space.max(space.min(most));
-            self.find_unit();
             self.clamp = u64::MAX;
             self.is_grown = false;
             self.copied_before = copied;
@@ -245,8 +253,8 @@ impl ReceiveWindow {
     #[inline(always)]
     pub(super) fn advertise(&mut self, byte: u64, held: u64, unread: u64) -> u32 {
         let free = if unread == 0 { self.free(held) } else { self.free_beside(held, unread) };
-        self.edge = self.edge.max(byte + free);
-        self.offered = self.edge - byte;
+        self.offered = (self.edge.saturating_sub(byte)).max(free).next_multiple_of(self.unit);
+        self.edge = byte + self.offered;
         u32::try_from(self.offered).unwrap_or(u32::MAX)
     }
 
@@ -270,17 +278,25 @@ impl ReceiveWindow {
         match self.buffer {
             ReceiveBuffer::Window(bytes) => bytes,
             _ => {
+                let all = self.space * self.ratio / 256;
                 let free = self.space.saturating_sub(held) * self.ratio / 256;
-                // Whole segments only, as the kernel does without window scaling. With scaling the
-                // unit is finer than a segment, and the sender's rounding hides it.
-                let free = free.min(self.slow_start);
-                free - free % self.unit
+                if 2 * free < all.min(self.clamp) && self.is_little(free, all) {
+                    return 0;
+                }
+                free.min(self.slow_start)
             }
         }
     }
 
-    /// Free space if `unread` bytes wait for the application. Space below a segment, or below half of a
-    /// small buffer, counts as none (RFC 9293 section 3.8.6.2.2).
+    /// Linux offers nothing when less than a sixteenth of the buffer is free, or less than a segment.
+    #[cold]
+    #[inline(never)]
+    fn is_little(&self, free: u64, all: u64) -> bool {
+        free < all / 16 || free < self.mss.min(all).min(self.clamp)
+    }
+
+    /// Free space if `unread` bytes wait for the application. Of a window of a stated size, space below a segment, or below half of
+    /// it, counts as none (RFC 9293 section 3.8.6.2.2).
     #[inline(never)]
     fn free_beside(&self, held: u64, unread: u64) -> u64 {
         match self.buffer {
@@ -337,7 +353,7 @@ mod tests {
     fn the_right_edge_never_moves_back() {
         let mut window = ReceiveWindow::new(ReceiveBuffer::Locked(50_000), 1448, None);
         let first = window.advertise(0, 0, 0);
-        assert_eq!(window.advertise(1448, 90_000, 0), first - 1448);
+        assert_eq!(window.advertise(1448, 90_000, 0), (first - 1448).next_multiple_of(128));
     }
 
     #[test]
@@ -407,6 +423,26 @@ mod tests {
         assert_eq!(window.rtt, Span::from_millis(41));
         window.on_echo(now, now - Span::from_micros(20_000));
         assert_eq!(window.rtt, Span::from_millis(20));
+    }
+
+    #[test]
+    fn before_linux_6_6_a_smaller_sample_counts_an_eighth() {
+        let mut window = ReceiveWindow::new(AUTO, 1448, Some(1));
+        let now = Time::ZERO + Span::from_secs(1);
+        [24, 8].map(|ms| window.on_echo(now, now - Span::from_millis(ms)));
+        assert_eq!(window.rtt, Span::from_millis(22));
+    }
+
+    /// Of 131 072 bytes half is window. A sixteenth of that is 4 096 bytes.
+    #[test]
+    fn a_window_is_in_units_of_its_scale_and_none_below_a_sixteenth_of_the_buffer() {
+        let offered = |unread| {
+            let mut window = ReceiveWindow::new(AUTO, 1448, None);
+            window.edge = 0;
+            window.advertise(0, 0, unread)
+        };
+        assert_eq!(offered(10_000), (65_536 - 10_000u32).next_multiple_of(128));
+        assert_eq!([61_440, 61_441].map(offered), [4_096, 0]);
     }
 
     #[test]

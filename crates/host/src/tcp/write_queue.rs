@@ -22,6 +22,8 @@ pub(super) struct WriteQueue {
     largest_window: u64,
     /// Byte position of the last mark.
     marked: u64,
+    /// So much has been written since the mark before that all of it leaves, as far as it may, before the application goes on.
+    leaves_first: bool,
     /// The application has more to write, and waits for memory.
     is_asleep: bool,
     /// As long as not everything before this is acknowledged, there is too little memory to wake it.
@@ -92,6 +94,7 @@ impl WriteQueue {
             most_of_a_buffer: u64::from(most_of_a_buffer),
             largest_window: 0,
             marked: 0,
+            leaves_first: false,
             is_asleep: false,
             wakes_from: 0,
             is_complete: false,
@@ -126,9 +129,15 @@ impl WriteQueue {
         self.head(next)
     }
 
-    /// More than one buffer waits.
-    pub(super) fn has_several(&self) -> bool {
-        !self.behind.is_empty()
+    /// What waits leaves before the application writes more: there are several buffers, or Linux pushes what was written
+    /// (`forced_push`).
+    pub(super) fn leaves_first(&self) -> bool {
+        self.leaves_first || !self.behind.is_empty()
+    }
+
+    /// Nothing more of it may leave at the moment, so the application goes on. Whether it had waited for that.
+    pub(super) fn give_way(&mut self) -> bool {
+        core::mem::take(&mut self.leaves_first)
     }
 
     #[inline(always)]
@@ -154,7 +163,7 @@ impl WriteQueue {
         self.behind.clear();
         self.head = Buffer::empty(next);
         (self.end, self.marked) = (next, next);
-        (self.is_asleep, self.is_complete) = (false, false);
+        (self.leaves_first, self.is_asleep, self.is_complete) = (false, false, false);
     }
 
     /// Where the call ends in which the application has written a part, or else what it has written.
@@ -207,8 +216,9 @@ impl WriteQueue {
             return false;
         }
         let left = core::mem::replace(&mut self.head, Buffer::empty(self.end));
-        if let Some(second) = self.behind.pop_front() {
-            self.head = second;
+        match self.behind.pop_front() {
+            Some(second) => self.head = second,
+            None => self.leaves_first = false,
         }
         left.push
     }
@@ -252,6 +262,7 @@ impl WriteQueue {
         self.is_complete = is_done;
         // Linux also marks what it has written since the last mark when that is half of the largest window.
         let is_much = added == room && self.end > self.marked + self.largest_window / 2;
+        self.leaves_first |= is_much;
         if is_done || is_much {
             self.mark();
         }
@@ -400,6 +411,27 @@ mod tests {
         assert_eq!(queue.write(70_000, 0, 0), Wrote::Some);
         assert_eq!(marks(&queue), [1]);
         assert_eq!([65_000, 70_000].map(|sent| queue.on_sent(sent)), [false, true]);
+    }
+
+    /// `forced_push`: 5 000 bytes more are half of a window of 65 535 since the beginning.
+    #[test]
+    fn what_linux_pushes_leaves_before_the_application_goes_on() {
+        let mut queue = queue(MEMORY, 65_535);
+        let write = |queue: &mut WriteQueue, next| {
+            queue.write(u64::MAX, next, 0);
+            queue.leaves_first()
+        };
+        assert!(!write(&mut queue, 0), "32 000 bytes are less");
+        queue.on_sent(5_000);
+        assert!(write(&mut queue, 5_000), "37 000 are more, though one buffer holds what waits");
+        queue.on_sent(36_000);
+        assert!(queue.leaves_first());
+        queue.on_sent(37_000);
+        assert!(!queue.leaves_first(), "nothing waits");
+        assert!(!write(&mut queue, 37_000));
+        queue.on_sent(38_000);
+        assert!(write(&mut queue, 38_000), "33 000 since the mark");
+        assert!(queue.give_way() && !queue.leaves_first());
     }
 
     /// Linux 6.10 and later. What is taken leaves the buffer behind, and the mark of one that is taken whole goes along.

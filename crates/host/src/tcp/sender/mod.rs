@@ -86,7 +86,7 @@ pub struct Sender {
     /// The blocks of the acknowledgement before.
     sack_cache: [SackBlock; 3],
     pub(super) highest_sacked: u32,
-    /// Departure of the newest acknowledgement, echoed to the receiver.
+    /// Departure of the newest packet of the receiver, echoed to it.
     pub(super) echo: Time,
     phase: &'static str,
     pub(super) totals: Totals,
@@ -252,7 +252,10 @@ impl Sender {
                 self.on_ack(now, packet, ack, observer);
                 self.echo = packet.sent;
             }
-            Body::Handshake { asked, ecn } => self.on_established(now, now.since(*asked), *ecn),
+            Body::Handshake { asked, ecn } => {
+                self.on_established(now, now.since(*asked), *ecn);
+                self.echo = packet.sent;
+            }
             _ => {}
         }
     }

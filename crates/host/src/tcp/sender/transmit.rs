@@ -108,7 +108,7 @@ impl Sender {
     /// What an awake application writes before a burst leaves.
     #[inline(never)]
     fn write_once(&mut self, now: Time) -> Wrote {
-        if self.queue.has_several() && !self.queue.is_complete() {
+        if self.queue.leaves_first() && !self.queue.is_complete() {
             return Wrote::Nothing;
         }
         let wrote = self.write_more(now);
@@ -169,12 +169,14 @@ impl Sender {
     fn write_on(&mut self, now: Time, hold: Hold, in_flight: u32, cwnd: u32) -> bool {
         let is_empty = matches!(hold, Hold::NothingToSend | Hold::SendBuffer);
         let is_deferred = matches!(hold, Hold::Deferred | Hold::DeferredByReceiver);
+        self.queue.give_way();
         loop {
             let wrote = self.write_more(now);
             if wrote == Wrote::Nothing {
                 return false;
             }
-            if is_empty || (is_deferred && wrote == Wrote::OnlyBuffer) {
+            let is_pushed = is_deferred && (wrote == Wrote::OnlyBuffer || self.queue.give_way());
+            if is_empty || is_pushed {
                 return self.plan_from_queue(now, in_flight, cwnd, wrote);
             }
         }
