@@ -235,8 +235,7 @@ impl<R: Reads> Receiver<R> {
         }
     }
 
-    /// The application reads. If that at least doubles the window, the sender is told, as Linux does: so
-    /// small windows are kept from it (RFC 9293 section 3.8.6.2.2).
+    /// The application reads.
     fn read<O: Observer>(&mut self, now: Time, observer: &mut O) {
         let bytes = self.application.read(now, self.next_byte);
         if bytes == 0 {
@@ -244,8 +243,7 @@ impl<R: Reads> Receiver<R> {
         }
         let unread = self.unread();
         self.window.on_taken(now, self.next_byte - unread, self.early());
-        let (now_offered, free) = self.window.room(self.next_byte, self.held, unread);
-        self.must_ack |= free > 0 && free >= 2 * now_offered;
+        self.tell_doubled_window(unread);
         observer.record(now, Who::Flow(self.ends.flow), &Event::Delivered { bytes });
     }
 
@@ -320,7 +318,6 @@ impl<R: Reads> Receiver<R> {
             return;
         }
         if start > self.next {
-            self.widen(packet, segment);
             let arrived = Range {
                 start,
                 end,
@@ -328,7 +325,11 @@ impl<R: Reads> Receiver<R> {
                 held: u64::from(self.memory(packet)),
                 joined: 1,
             };
+            let before = self.held;
             self.on_early(arrived, u64::from(self.memory_joined(packet, segment)));
+            // Linux counts it before the window grows only if it joins a buffer.
+            let has_joined = self.held < before + arrived.held;
+            self.widen(packet, segment, if has_joined { self.held } else { before });
             self.decide(now);
             return;
         }
@@ -346,38 +347,71 @@ impl<R: Reads> Receiver<R> {
         let before = self.next_byte;
         self.next = segment.first + u32::from(packet.segments);
         self.next_byte = segment.byte + u64::from(segment.payload);
-        if !self.ranges.is_empty() {
-            self.take_ranges();
+        let mut read_first = self.next_byte;
+        let mut unread = 0;
+        let held = self.held;
+        let own = u64::from(self.memory(packet));
+        if held > 0 {
+            read_first = self.take_ranges();
             // RFC 5681 section 4.2: at once when a gap is filled.
-            if self.ranges.is_empty() {
-                self.must_ack = true;
+            self.must_ack |= self.ranges.is_empty();
+            unread = held - self.held + own;
+            if read_first > segment.byte + u64::from(segment.payload)
+                && self.config.packet_buffers == PacketBuffers::Linear
+            {
+                unread -= u64::from(DESCRIPTOR);
             }
         }
-        // Linux acknowledges a pushed segment as soon as the application has read it.
-        self.must_ack |= segment.push;
-        self.on_arrival(now);
+        self.on_arrival(now, packet.sent, segment.echo);
         self.window.on_in_order(now, self.next_byte);
-        self.widen(packet, segment);
+        self.widen(packet, segment, held + own);
         if R::AT_ONCE {
-            self.window.on_taken(now, self.next_byte, self.early());
+            let is_told = unread > 0 && self.outgoing.is_none();
+            if is_told {
+                self.decide(now);
+                self.acknowledge_unread(now, unread);
+            }
+            self.window.on_taken(now, read_first, self.early());
             let delivered = Event::Delivered { bytes: self.next_byte - before };
             observer.record(now, Who::Flow(self.ends.flow), &delivered);
+            if is_told {
+                self.tell_doubled_window(0);
+                return;
+            }
         } else {
             self.application.on_data(now);
         }
+        // Linux acknowledges a pushed segment as soon as the application has read it.
+        self.must_ack |= segment.push;
         self.decide(now);
+    }
+
+    /// While there are gaps, acknowledgements of what fills one leave before the application is woken, so what arrived beyond it still
+    /// takes its memory.
+    #[inline(never)]
+    fn acknowledge_unread(&mut self, now: Time, unread: u64) {
+        self.held += unread;
+        self.outgoing = Some(self.acknowledge(now));
+        self.held -= unread;
+    }
+
+    /// If reading at least doubled the window, the sender is told, as Linux does: so small windows are kept from it
+    /// (RFC 9293 section 3.8.6.2.2).
+    fn tell_doubled_window(&mut self, unread: u64) {
+        let (now_offered, free) = self.window.room(self.next_byte, self.held, unread);
+        self.must_ack |= free > 0 && free >= 2 * now_offered;
     }
 
     /// Lets the window grow into the buffer. While it grows, Linux acknowledges every packet, so
     /// that the sender learns of the new window.
     #[inline(always)]
-    fn widen(&mut self, packet: &Packet, segment: &SegmentBody) {
+    fn widen(&mut self, packet: &Packet, segment: &SegmentBody, taken: u64) {
         let segments = u32::from(packet.segments);
         let grows = if segments == 1 {
-            self.window.on_packet(segment.payload, self.memory(packet), 1)
+            self.window.on_packet(segment.payload, self.memory(packet), 1, taken)
         } else {
             let each = (segment.payload / segments, packet.truesize() / segments);
-            self.window.on_packet(each.0, each.1, segments)
+            self.window.on_packet(each.0, each.1, segments, taken)
         };
         // The kernel sets the lowest bit of its counter.
         self.quick |= u32::from(grows);
@@ -417,8 +451,15 @@ impl<R: Reads> Receiver<R> {
         }
     }
 
-    /// Takes ranges that arrived early and are in order by now.
-    fn take_ranges(&mut self) {
+    /// Takes ranges that arrived early and are in order by now. Returns where the buffer of the segment that arrived ends, which is what
+    /// the application reads first.
+    fn take_ranges(&mut self) -> u64 {
+        let read_first = match self.ranges.front() {
+            Some(range) if range.start <= self.next && range.end - range.start <= MOST_PAGES => {
+                self.next_byte.max(range.end_byte)
+            }
+            _ => self.next_byte,
+        };
         while let Some(range) = self.ranges.front() {
             if range.start > self.next {
                 break;
@@ -439,6 +480,7 @@ impl<R: Reads> Receiver<R> {
             }
         }
         self.recent_count = kept;
+        read_first
     }
 
     /// `joined` is the memory that it takes in the buffer of the segment before it.
@@ -574,11 +616,14 @@ impl<R: Reads> Receiver<R> {
 
     /// Adapts the delayed acknowledgement to the pace of the sender.
     #[inline(always)]
-    fn on_arrival(&mut self, now: Time) {
+    fn on_arrival(&mut self, now: Time, sent: Time, echo: Time) {
         let least = self.config.delayed_ack;
         if !self.has_started {
             self.has_started = true;
-            self.window.start(now);
+            // The last packet of the handshake came before.
+            let established =
+                if echo > Time::ZERO { (sent + sent.since(echo)).min(now) } else { now };
+            self.window.start(established);
             self.quick = self.most_quick_acks();
             self.ato = least;
         } else {

@@ -116,14 +116,20 @@ impl ReceiveWindow {
     }
 
     /// `segments` segments of `payload` bytes each arrived as one packet; each takes `truesize`
-    /// bytes of memory. True if the window is still growing into the buffer.
+    /// bytes of memory. All that counts as unread takes `taken`. True if the window is still growing into the buffer.
     #[inline]
-    pub(super) fn on_packet(&mut self, payload: u32, truesize: u32, segments: u32) -> bool {
+    pub(super) fn on_packet(
+        &mut self,
+        payload: u32,
+        truesize: u32,
+        segments: u32,
+        taken: u64,
+    ) -> bool {
         (!self.is_grown || (payload, truesize) != self.shown)
-            && self.grow(payload, truesize, segments)
+            && self.grow(payload, truesize, segments, taken)
     }
 
-    fn grow(&mut self, payload: u32, truesize: u32, segments: u32) -> bool {
+    fn grow(&mut self, payload: u32, truesize: u32, segments: u32, taken: u64) -> bool {
         if matches!(self.buffer, ReceiveBuffer::Window(_)) {
             return false;
         }
@@ -134,16 +140,15 @@ impl ReceiveWindow {
                 self.ratio = (u64::from(payload) << 8).div_euclid(u64::from(truesize)).max(1);
             }
         }
-        // The packet itself takes memory until the application has read it, so the window stops
-        // growing that much short of the whole buffer.
-        let held = u64::from(truesize) * u64::from(segments);
-        let most = (self.space.saturating_sub(held) * self.ratio / 256).min(self.clamp);
+        // A packet takes memory until the application has read it, so the window stops growing that much short of the whole buffer.
+        let most = (self.space.saturating_sub(taken) * self.ratio / 256).min(self.clamp);
         let grows = self.slow_start < most;
         if grows {
             let twice = 2 * u64::from(payload) * u64::from(segments);
             self.slow_start = (self.slow_start + twice.max(2 * self.mss)).min(most);
         }
-        if is_full {
+        let own = u64::from(truesize) * u64::from(segments);
+        if is_full && taken == own {
             self.is_grown = self.slow_start >= most;
         }
         grows
@@ -320,7 +325,7 @@ mod tests {
         let segments = |scale| {
             let mut window = ReceiveWindow::new(ReceiveBuffer::Locked(10_000), 1448, scale);
             for _ in 0..20 {
-                window.on_packet(1448, 2304, 1);
+                window.on_packet(1448, 2304, 1, 2304);
             }
             window.advertise(10 * 1448, 0, 0) / 1448
         };
@@ -366,7 +371,7 @@ mod tests {
             byte += u64::from(window.advertise(byte, 0, 0));
             now += Span::from_millis(21);
             (0..50).for_each(|_| {
-                window.on_packet(1448, 2432, 1);
+                window.on_packet(1448, 2432, 1, 2432);
             });
             window.on_taken(now, byte, 0);
         }
@@ -384,16 +389,16 @@ mod tests {
     #[test]
     fn an_offloaded_packet_widens_the_window_by_twice_its_length() {
         let mut window = ReceiveWindow::new(ReceiveBuffer::Locked(1 << 20), 1448, None);
-        assert!(window.on_packet(1448, 3365, 10));
+        assert!(window.on_packet(1448, 3365, 10, 33650));
         assert_eq!(window.slow_start, 65_535 + 20 * 1448);
-        assert!(window.on_packet(1448, 2416, 1));
+        assert!(window.on_packet(1448, 2416, 1, 2416));
         assert_eq!(window.slow_start, 65_535 + 22 * 1448);
     }
 
     #[test]
     fn a_window_that_fills_the_buffer_grows_no_more() {
         let mut window = ReceiveWindow::new(AUTO, 1448, None);
-        let growing = (0..100).filter(|_| window.on_packet(1448, 2416, 1)).count();
+        let growing = (0..100).filter(|_| window.on_packet(1448, 2416, 1, 2416)).count();
         assert_eq!(growing, 5);
     }
 
