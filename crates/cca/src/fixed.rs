@@ -121,16 +121,31 @@ pub(crate) fn whole_micros(span: Span) -> Span {
     Span::from_micros(span.as_micros())
 }
 
+/// How long before the run's beginning the last tick was, if ticks come at `phase` and every `tick` before and after it.
+pub(crate) fn before_the_run(tick: Span, phase: Span) -> Span {
+    let (tick, phase) = (tick.as_nanos().max(1), phase.as_nanos());
+    Span::from_nanos((tick - phase % tick) % tick)
+}
+
+/// The last tick that is not after `now`; the beginning of the run, if that was before it.
+#[inline]
+pub(crate) fn last_tick(now: Time, tick: Span, before: Span) -> Time {
+    let ticks = (now + before).as_nanos() / tick.as_nanos();
+    Time::from_nanos((ticks * tick.as_nanos()).saturating_sub(before.as_nanos()))
+}
+
 /// The kernel's coarse clock. With a tick of zero it is exact.
 #[derive(Clone, Debug)]
 pub(crate) struct Jiffies {
     tick: Span,
+    /// From the last tick before the run to its beginning.
+    before: Span,
     current: Time,
 }
 
 impl Jiffies {
-    pub(crate) fn new(tick: Span) -> Self {
-        Self { tick, current: Time::ZERO }
+    pub(crate) fn new(tick: Span, phase: Span) -> Self {
+        Self { tick, before: before_the_run(tick, phase), current: Time::ZERO }
     }
 
     /// The last tick at or before `now`, which must not be before an earlier `now`.
@@ -140,8 +155,7 @@ impl Jiffies {
         }
         // The division runs only at the first call in a tick.
         if now.after(self.current) >= self.tick {
-            let ticks = now.as_nanos() / self.tick.as_nanos();
-            self.current = Time::from_nanos(ticks * self.tick.as_nanos());
+            self.current = last_tick(now, self.tick, self.before);
         }
         self.current
     }

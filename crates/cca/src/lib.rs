@@ -50,6 +50,8 @@ pub struct Setup {
     pub handshake_rtt: Option<Span>,
     /// Coarseness of the clock that Linux calls jiffies; zero for an exact one.
     pub tick: Span,
+    /// When one of its ticks comes.
+    pub tick_phase: Span,
     /// The kind of ECN feedback that the handshake agreed on.
     pub ecn: EcnFeedback,
     /// The transport paces even if the controller has no pacing rate of its own.

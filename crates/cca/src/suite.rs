@@ -76,6 +76,7 @@ pub(crate) fn setup() -> Setup {
         now: Time::ZERO,
         handshake_rtt: None,
         tick: Span::ZERO,
+        tick_phase: Span::ZERO,
         ecn: EcnFeedback::Classic,
         is_paced: false,
         random: StreamAddress { seed: 1, run: 0 }.stream(0, Purpose::Controller),

@@ -272,6 +272,8 @@ impl AckFlags {
     pub const DSACK: Self = Self(1);
     /// Its end sends no more data (FIN).
     pub const FIN: Self = Self(2);
+    /// It ends the handshake: who asked for the connection has the answer.
+    pub const HANDSHAKE: Self = Self(4);
 
     /// `self` where `is_so`, else nothing.
     #[inline]

@@ -21,6 +21,8 @@ pub enum Purpose {
     Hash,
     /// Of a station of a radio medium.
     Backoff,
+    /// When the ticks of a kernel come.
+    Clock,
 }
 
 /// The part of an address that is the same for a whole run.

@@ -158,6 +158,7 @@ impl Kernels {
             slow_start_after_idle: usual.slow_start_after_idle,
             // A kernel of user mode has 10 ms, and 192 bytes.
             tick: usual.tick,
+            tick_phase: usual.tick_phase,
             header_room: usual.header_room,
             buffer_overhead: usual.buffer_overhead,
             buffer_bound: usual.buffer_bound,
@@ -180,6 +181,7 @@ impl Kernels {
                 "most_send_buffer",
                 "slow_start_after_idle",
                 "tick",
+                "tick_phase",
                 "header_room",
                 "buffer_overhead",
                 "buffer_bound",

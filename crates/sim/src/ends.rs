@@ -102,6 +102,9 @@ impl Ends {
         match &flow.app {
             App::Tcp { traffic, cca, transport } => {
                 let random = address.stream_named(&flow.name, Purpose::Controller);
+                let mut clock = address.stream_named(&flow.name, Purpose::Clock);
+                let receiving = transport.with_clock(&mut clock);
+                let transport = transport.with_clock(&mut clock);
                 let until = stop.min(end);
                 let source = match traffic {
                     Traffic::Bulk(BulkConfig { rate: None, bytes }) => {
@@ -119,33 +122,28 @@ impl Ends {
                     ),
                     Traffic::Arrivals(config) => {
                         let draws = Draws::new(address, &flow.name);
-                        let (config, cca, transport) =
-                            (config.clone(), cca.clone(), transport.clone());
+                        let (config, cca, transport) = (config.clone(), cca.clone(), transport);
                         let end = Arrivals::new(config, cca, transport, ends, draws, start, until);
                         return Self::Other(Other::Arrivals(end));
                     }
                     Traffic::Page(config) => {
-                        let (config, cca, transport) =
-                            (config.clone(), cca.clone(), transport.clone());
+                        let (config, cca, transport) = (config.clone(), cca.clone(), transport);
                         let end = Page::new(config, cca, transport, ends, random, start, until);
                         return Self::Other(Other::Page(end));
                     }
                     Traffic::Requests(config) => {
-                        let (config, cca, transport) =
-                            (config.clone(), cca.clone(), transport.clone());
+                        let (config, cca, transport) = (config.clone(), cca.clone(), transport);
                         let end = Requests::new(config, cca, transport, ends, random, start, until);
                         return Self::Other(Other::Requests(end));
                     }
                     Traffic::Rpm(config) => {
-                        let (config, cca, transport) =
-                            (config.clone(), cca.clone(), transport.clone());
+                        let (config, cca, transport) = (config.clone(), cca.clone(), transport);
                         let end = Rpm::new(config, cca, transport, ends, random, start, until);
                         return Self::Other(Other::Rpm(end));
                     }
                 };
-                let config = transport.clone();
-                let sender = Sender::new(config.clone(), cca.clone(), ends, source, start, random);
-                let request = cca.ecn_request();
+                let sender = Sender::new(transport, cca.clone(), ends, source, start, random);
+                let (config, request) = (receiving, cca.ecn_request());
                 match flow.reads.clone() {
                     None if is_watched => {
                         let receiver = Receiver::new(config, request, ends);

@@ -16,6 +16,12 @@ const MISSED: &[(&str, &str, &str)] = &[
          second; what follows depends on when the probes meet the full queue.",
     ),
     (
+        "uml/40M_20ms_fifo1000_loss1pct_cubic_bulk_plus_udp1M60fps",
+        "goodput",
+        "1.7 % less, where 1.5 are allowed. At the end of each call of 128 KiB a segment is half full, and losses limit the \
+         number of segments, not of bytes. Without these ends it is 1.5 % less.",
+    ),
+    (
         "uml/40M_20ms_pie_bbr1_bulk_plus_udp1M60fps",
         "bbr1 retransmits",
         "One segment in one of nine runs, where the three measured runs lost none.",

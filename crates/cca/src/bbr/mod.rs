@@ -134,7 +134,7 @@ pub struct Bbr {
 
 impl Bbr {
     pub fn new(config: Config, setup: Setup) -> Self {
-        let mut jiffies = Jiffies::new(setup.tick);
+        let mut jiffies = Jiffies::new(setup.tick, setup.tick_phase);
         let min_rtt_stamp = jiffies.at(setup.now);
         let pacing = Pacing::new(&setup, config.startup_pacing_gain, config.pacing_margin.0);
         Self {

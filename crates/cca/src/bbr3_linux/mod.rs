@@ -215,7 +215,7 @@ impl Bbr3Linux {
     }
 
     pub(crate) fn with_rules(config: Config, rules: Rules, setup: Setup) -> Self {
-        let mut jiffies = Jiffies::new(setup.tick);
+        let mut jiffies = Jiffies::new(setup.tick, setup.tick_phase);
         let stamp = jiffies.at(setup.now);
         let handshake_rtt = setup.handshake_rtt.map(whole_micros);
         Self {

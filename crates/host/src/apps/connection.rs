@@ -4,7 +4,8 @@ use alloc::boxed::Box;
 
 use sojourn_cca::Config as CcaConfig;
 use sojourn_core::{
-    Body, Direction, Event, FlowSample, Observer, Packet, Purpose, Span, StreamAddress, Time, Who,
+    AckFlags, Body, Direction, Event, FlowSample, Observer, Packet, Purpose, Span, StreamAddress,
+    Time, Who,
 };
 
 use super::dialogue::{Dial, Talk};
@@ -74,7 +75,9 @@ impl Connection {
         packet: &Packet,
         o: &mut O,
     ) -> u64 {
-        if let Body::Ack(_) = packet.body {
+        if let Body::Ack(ack) = packet.body
+            && !ack.flags.contains(AckFlags::HANDSHAKE)
+        {
             if let Some(objects) = &mut self.objects {
                 objects.0.on_packet(now, packet, &mut Data { inner: o, delivered: 0 });
             }
@@ -183,6 +186,7 @@ impl Connection {
         {
             let body = Body::Handshake { asked: self.accepted, ecn };
             sender.on_packet(now, &Packet { body, ..answer }, &mut Count::default());
+            sender.poll_transmit(now);
         }
         (sender, receiver)
     }

@@ -4,9 +4,10 @@ use alloc::format;
 
 use sojourn_cca::EcnRequest;
 use sojourn_core::param::{Maybe, Octets, Truth, size, time, whole};
-use sojourn_core::{Span, SpecError};
+use sojourn_core::{Span, SpecError, Stream};
 
 use super::send_buffer::{self, SendBuffer};
+use super::timer_wheel::TimerWheel;
 use super::window::ReceiveBuffer;
 use super::windows::Windows;
 use super::write_queue::{Memory, WriteQueue};
@@ -87,7 +88,9 @@ sojourn_core::params! {
             "how late the pacing timer may run, evenly distributed: it is a soft interrupt, which waits for \
              a sleeping or busy processor; what an acknowledgement releases does not wait";
         pub tick: Span = "1ms", time(Span::ZERO, Span::from_secs(1)),
-            "coarseness of kernel timers (a jiffy); `0s` is exact";
+            "coarseness of kernel timers (a jiffy), in the units of which longer waits are coarser by 8, 64 and so on; `0s` is exact";
+        pub tick_phase: Option<Span> as Maybe<Span> = "", time(Span::ZERO, Span::from_secs(1)),
+            "when the ticks of the kernels at both ends come, counted from the beginning of the run; without it drawn for each end and seed";
         pub rto_min: Span = "200ms", time(Span::ZERO, Span::from_secs(120)),
             "smallest retransmission timeout (`tcp_rto_min_us`)";
         pub delayed_ack: Span = "40ms", time(Span::ZERO, Span::from_secs(1)),
@@ -155,6 +158,28 @@ fn fits_together(config: &Config) -> Result<(), SpecError> {
 }
 
 impl Config {
+    /// For one end: its kernel's ticks come when the configuration says, or else when `clock` draws it.
+    #[must_use]
+    pub fn with_clock(&self, clock: &mut Stream) -> Self {
+        let drawn = || Span::from_nanos(clock.below(self.tick.as_nanos().max(1) << 12));
+        Self { tick_phase: Some(self.tick_phase.unwrap_or_else(drawn)), ..self.clone() }
+    }
+
+    /// Segments that one buffer of the receiver holds at most.
+    #[inline]
+    pub(super) fn most_joined(&self) -> u32 {
+        /// `MAX_SKB_FRAGS`.
+        const PAGES: u32 = 17;
+        match self.packet_buffers {
+            PacketBuffers::Pages => PAGES,
+            PacketBuffers::Linear => PAGES + 1,
+        }
+    }
+
+    pub(super) fn timer_wheel(&self) -> TimerWheel {
+        TimerWheel::new(self.tick, self.tick_phase.unwrap_or_default())
+    }
+
     /// What the sender asks for in the handshake if its controller asks for `request`.
     pub fn ecn_offer(&self, request: EcnRequest) -> EcnOffer {
         self.ecn.unwrap_or_else(|| EcnOffer::following(request))

@@ -41,6 +41,7 @@ mod send_buffer;
 mod sender;
 #[cfg(test)]
 mod tests;
+mod timer_wheel;
 mod window;
 mod windows;
 mod write_queue;
@@ -54,17 +55,3 @@ pub use round_trips::RoundTrips;
 pub use send_buffer::SendBuffer;
 pub use sender::Sender;
 pub use windows::Windows;
-
-use sojourn_core::{Span, Time};
-
-/// A timer set to `at` fires at the first kernel tick that is not earlier.
-fn on_tick(at: Time, tick: Span) -> Time {
-    let tick = tick.as_nanos();
-    if tick == 0 || at.is_never() {
-        return at;
-    }
-    match at.as_nanos() % tick {
-        0 => at,
-        past => at + Span::from_nanos(tick - past),
-    }
-}

@@ -11,8 +11,9 @@ use sojourn_core::{
 use super::accecn::Counters;
 use super::ecn::{self, Echo};
 use super::reader::{AtOnce, Reader, Reading, Reads};
+use super::timer_wheel::TimerWheel;
 use super::window::ReceiveWindow;
-use super::{Config, Endpoints, PacketBuffers, on_tick};
+use super::{Config, Endpoints, PacketBuffers};
 
 /// Most segments acknowledged one by one at the start of a connection (`TCP_MAX_QUICKACKS`).
 const MOST_QUICK_ACKS: u32 = 16;
@@ -20,13 +21,13 @@ const MOST_QUICK_ACKS: u32 = 16;
 const UNCOMPRESSED: u32 = 3;
 const COMPRESSION_LIMIT: u32 = 44;
 const COMPRESSION_DELAY: Span = Span::from_millis(1);
+/// The timer may be late by so much, and is where no other fires meanwhile (`tcp_comp_sack_slack_ns`).
+const COMPRESSION_SLACK: Span = Span::from_micros(100);
 const DELAYED_ACK_MAX: Span = Span::from_millis(200);
 /// Memory that a packet in one buffer takes less than one whose payload lies in pages.
 const LINEAR_SAVES: u32 = 240;
 /// Memory of a packet's descriptor (`struct sk_buff`), which one that joins another does without.
 const DESCRIPTOR: u32 = 256;
-/// Pages of one buffer (`MAX_SKB_FRAGS`).
-const MOST_PAGES: u32 = 17;
 
 /// Receives one connection's data and acknowledges it. The application reads at once or as a
 /// [`Reader`] does.
@@ -60,6 +61,9 @@ pub struct Receiver<R = AtOnce> {
     ato: Span,
     last_arrival: Time,
     delayed_at: Time,
+    /// When the timer fires that was set for a delayed acknowledgement; one that is sent doesn't stop it.
+    timer_at: Time,
+    wheel: TimerWheel,
     must_ack: bool,
     owes_ack: bool,
     duplicates_sent: u32,
@@ -98,9 +102,13 @@ struct Range {
 }
 
 impl Range {
-    /// As it is behind `before`, whose last buffer has room for as many segments as a buffer has pages. `joined` is the memory that it takes there.
-    fn follows(self, before: &Self, joined: u64) -> Self {
-        if before.joined < MOST_PAGES {
+    fn touches(&self, block: &SackBlock) -> bool {
+        self.start <= block.end && block.start <= self.end
+    }
+
+    /// As it is behind `before`, whose last buffer has room for `most` segments. `joined` is the memory that it takes there.
+    fn follows(self, before: &Self, joined: u64, most: u32) -> Self {
+        if before.joined < most {
             Self { held: joined, joined: before.joined + 1, ..self }
         } else {
             self
@@ -152,6 +160,8 @@ impl<R: Reads> Receiver<R> {
             ato: Span::ZERO,
             last_arrival: Time::ZERO,
             delayed_at: Time::NEVER,
+            timer_at: Time::ZERO,
+            wheel: config.timer_wheel(),
             must_ack: false,
             owes_ack: false,
             duplicates_sent: 0,
@@ -189,6 +199,7 @@ impl<R: Reads> Receiver<R> {
                     ..*packet
                 });
             }
+            Body::Ack(_) => self.window.start(now),
             _ => {}
         }
     }
@@ -211,8 +222,8 @@ impl<R: Reads> Receiver<R> {
     pub fn on_wake<O: Observer>(&mut self, now: Time, observer: &mut O) {
         if now >= self.delayed_at {
             self.delayed_at = Time::NEVER;
-            // The wait was too long for this sender, so the next one starts from the minimum.
-            self.ato = self.config.delayed_ack;
+            // The wait was too short for this sender, so the next one may be longer.
+            self.ato = (self.ato * 2).min(DELAYED_ACK_MAX + self.rtt.min(DELAYED_ACK_MAX));
             self.must_ack |= self.owes_ack;
         }
         if now >= self.compressed_at {
@@ -326,11 +337,16 @@ impl<R: Reads> Receiver<R> {
                 joined: 1,
             };
             let before = self.held;
-            self.on_early(arrived, u64::from(self.memory_joined(packet, segment)));
+            let is_told =
+                self.on_early(now, arrived, u64::from(self.memory_joined(packet, segment)));
             // Linux counts it before the window grows only if it joins a buffer.
             let has_joined = self.held < before + arrived.held;
-            self.widen(packet, segment, if has_joined { self.held } else { before });
-            self.decide(now);
+            let own = u64::from(self.memory(packet));
+            let taken = if has_joined { self.held } else { before };
+            self.widen(packet, segment, self.taken(taken, own));
+            if !is_told {
+                self.decide(now, 0);
+            }
             return;
         }
         self.on_in_order(now, packet, segment, observer);
@@ -362,13 +378,15 @@ impl<R: Reads> Receiver<R> {
                 unread -= u64::from(DESCRIPTOR);
             }
         }
-        self.on_arrival(now, packet.sent, segment.echo);
+        self.on_arrival(now);
         self.window.on_in_order(now, self.next_byte);
-        self.widen(packet, segment, held + own);
+        self.widen(packet, segment, self.taken(held + own, own));
         if R::AT_ONCE {
-            let is_told = unread > 0 && self.outgoing.is_none();
+            let is_told =
+                (unread > 0 || self.is_told_before_it_is_read(own)) && self.outgoing.is_none();
             if is_told {
-                self.decide(now);
+                let unread = unread.max(own);
+                self.decide(now, unread);
                 self.acknowledge_unread(now, unread);
             }
             self.window.on_taken(now, read_first, self.early());
@@ -383,7 +401,17 @@ impl<R: Reads> Receiver<R> {
         }
         // Linux acknowledges a pushed segment as soon as the application has read it.
         self.must_ack |= segment.push;
-        self.decide(now);
+        self.decide(now, 0);
+    }
+
+    /// Linux acknowledges before the application has read, unless that would not offer as much as before. It is the same where what
+    /// arrived does not make the window smaller.
+    #[inline(always)]
+    fn is_told_before_it_is_read(&self, own: u64) -> bool {
+        self.window.is_narrowed_by(own)
+            && (self.quick > 0
+                || (self.next_byte - self.acked_byte > u64::from(self.config.mss)
+                    && self.window.offers_as_before(own)))
     }
 
     /// While there are gaps, acknowledgements of what fills one leave before the application is woken, so what arrived beyond it still
@@ -451,11 +479,14 @@ impl<R: Reads> Receiver<R> {
         }
     }
 
-    /// Takes ranges that arrived early and are in order by now. Returns where the buffer of the segment that arrived ends, which is what
-    /// the application reads first.
+    /// Takes ranges that arrived early and are in order by now. Returns where what the application reads first ends: with buffers in one
+    /// piece that of the segment that arrived, as was measured; else all that is in order.
     fn take_ranges(&mut self) -> u64 {
         let read_first = match self.ranges.front() {
-            Some(range) if range.start <= self.next && range.end - range.start <= MOST_PAGES => {
+            Some(range)
+                if range.start <= self.next
+                    && range.end - range.start < self.config.most_joined() =>
+            {
                 self.next_byte.max(range.end_byte)
             }
             _ => self.next_byte,
@@ -480,25 +511,60 @@ impl<R: Reads> Receiver<R> {
             }
         }
         self.recent_count = kept;
-        read_first
+        match self.config.packet_buffers {
+            PacketBuffers::Linear => read_first,
+            PacketBuffers::Pages => self.next_byte,
+        }
     }
 
-    /// `joined` is the memory that it takes in the buffer of the segment before it.
+    /// What counts as taken when the window grows: all of it where that was seen, of segments in one piece, else the segment's `own`.
     #[inline(always)]
-    fn on_early(&mut self, arrived: Range, joined: u64) {
+    fn taken(&self, all: u64, own: u64) -> u64 {
+        match self.config.packet_buffers {
+            PacketBuffers::Linear => all,
+            PacketBuffers::Pages => own,
+        }
+    }
+
+    /// `joined` is the memory that it takes in the buffer of the segment before it. True if what had waited was acknowledged.
+    #[inline(always)]
+    fn on_early(&mut self, now: Time, arrived: Range, joined: u64) -> bool {
+        let most = self.config.most_joined();
         // Usually the arriving segment extends the newest block.
         if let Some(last) = self.ranges.back_mut()
             && last.end == arrived.start
             && self.recent_count > 0
             && self.recent[0].end == arrived.start
         {
-            let added = arrived.follows(last, joined);
+            let added = arrived.follows(last, joined, most);
             self.held += added.held;
             *last = Range { start: last.start, held: last.held + added.held, ..added };
             self.recent[0] = SackBlock { start: last.start, end: last.end };
-            return;
+            return false;
         }
+        let is_told = self.compressed > 0 && self.tell_blocks_before(now, &arrived);
         self.on_early_elsewhere(arrived, joined);
+        is_told
+    }
+
+    /// If an acknowledgement waits for more to come, Linux sends it before a third block, or one behind it, is the newest: so
+    /// each block is reported more than once. Then nothing waits for what has arrived.
+    #[inline(never)]
+    fn tell_blocks_before(&mut self, now: Time, arrived: &Range) -> bool {
+        const EXPECTED: usize = 2;
+        let blocks = &mut self.recent[..self.recent_count];
+        let at = blocks.iter().position(|block| arrived.touches(block));
+        if at.unwrap_or(self.recent_count) < EXPECTED || self.outgoing.is_some() {
+            return false;
+        }
+        if let Some(block) = at.map(|at| &mut blocks[at]) {
+            *block = SackBlock {
+                start: block.start.min(arrived.start),
+                end: block.end.max(arrived.end),
+            };
+        }
+        self.outgoing = Some(self.acknowledge(now));
+        true
     }
 
     fn on_early_elsewhere(&mut self, mut arrived: Range, joined: u64) {
@@ -514,7 +580,7 @@ impl<R: Reads> Receiver<R> {
             self.ranges[from]
         } else {
             if let Some(before) = self.ranges.get(from).filter(|range| range.end == arrived.start) {
-                arrived = arrived.follows(before, joined);
+                arrived = arrived.follows(before, joined, self.config.most_joined());
             }
             self.held += arrived.held;
             let mut whole = arrived;
@@ -616,14 +682,11 @@ impl<R: Reads> Receiver<R> {
 
     /// Adapts the delayed acknowledgement to the pace of the sender.
     #[inline(always)]
-    fn on_arrival(&mut self, now: Time, sent: Time, echo: Time) {
+    fn on_arrival(&mut self, now: Time) {
         let least = self.config.delayed_ack;
         if !self.has_started {
             self.has_started = true;
-            // The last packet of the handshake came before.
-            let established =
-                if echo > Time::ZERO { (sent + sent.since(echo)).min(now) } else { now };
-            self.window.start(established);
+            self.window.start(now);
             self.quick = self.most_quick_acks();
             self.ato = least;
         } else {
@@ -639,18 +702,20 @@ impl<R: Reads> Receiver<R> {
         self.last_arrival = now;
     }
 
-    /// Decides whether to acknowledge at once, later, or with what follows.
+    /// Decides whether to acknowledge at once, later, or with what follows. What has arrived takes so much memory until it is read.
     #[inline(always)]
-    fn decide(&mut self, now: Time) {
-        let unacknowledged = self.next_byte - self.acked_byte;
-        if self.must_ack
-            || unacknowledged > u64::from(self.config.mss)
-            || self.quick > 0
-            || self.config.quick_ack
-        {
+    fn decide(&mut self, now: Time, unread: u64) {
+        let is_much = self.next_byte - self.acked_byte > u64::from(self.config.mss);
+        if self.must_ack || self.quick > 0 || self.config.quick_ack {
             self.must_ack = true;
         } else if self.ranges.is_empty() {
-            self.delay(now);
+            if is_much {
+                self.must_ack = true;
+            } else {
+                self.delay(now);
+            }
+        } else if is_much && self.window.offers_as_before(self.held + unread) {
+            self.must_ack = true;
         } else {
             self.compress(now);
         }
@@ -659,8 +724,8 @@ impl<R: Reads> Receiver<R> {
     #[inline(always)]
     fn delay(&mut self, now: Time) {
         let longest = self.rtt.max(self.config.delayed_ack).min(DELAYED_ACK_MAX);
-        let at = on_tick(now + self.ato.min(longest), self.config.tick);
-        self.delayed_at = self.delayed_at.min(at);
+        self.delayed_at = self.delayed_at.min(self.wheel.fires(now, self.ato.min(longest)));
+        self.timer_at = self.delayed_at;
     }
 
     /// The first duplicates go out as they come, so that the sender sees the loss; later ones at
@@ -678,7 +743,20 @@ impl<R: Reads> Receiver<R> {
         }
         self.compressed += 1;
         if self.compressed_at.is_never() {
-            self.compressed_at = now + COMPRESSION_DELAY.min(self.rtt / 20);
+            self.compressed_at = now + COMPRESSION_DELAY.min(self.rtt / 20) + COMPRESSION_SLACK;
+            // The timer of delayed acknowledgements, which nobody stops, sends what waits too.
+            if self.timer_at > now {
+                self.compressed_at = self.compressed_at.min(self.timer_at);
+            }
+        }
+    }
+
+    /// The one that is sent now. Who has acknowledged them all begins again with a short delay.
+    #[inline(always)]
+    fn count_quick_ack(&mut self, is_short: bool) {
+        self.quick = if is_short { 0 } else { self.quick - 1 };
+        if self.quick == 0 && !is_short {
+            self.ato = self.config.delayed_ack;
         }
     }
 
@@ -689,7 +767,10 @@ impl<R: Reads> Receiver<R> {
         self.delayed_at = Time::NEVER;
         self.compressed = 0;
         self.compressed_at = Time::NEVER;
-        self.quick = self.quick.saturating_sub(1);
+        let is_short = self.held > 0 && self.window.is_short(self.held, self.unread());
+        if self.quick > 0 {
+            self.count_quick_ack(is_short);
+        }
         self.acked = self.next;
         self.acked_byte = self.next_byte;
         let is_plain = self.recent_count == 0 && self.duplicate.is_none();

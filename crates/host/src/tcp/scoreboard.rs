@@ -238,6 +238,26 @@ impl Scoreboard {
         self.sacked.next_clear(from, end)
     }
 
+    /// In how many buffers Linux keeps what was sent: each burst has one, which is cut where a part of it is selectively acknowledged; all
+    /// that is selectively acknowledged in one piece is joined to one.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn buffers(&self) -> u32 {
+        let (mut at, mut buffers) = (self.first, 0);
+        while at < self.end {
+            let sacked = self.sacked.next_set(at, self.end);
+            if sacked > at {
+                buffers += self.record(sacked - 1).burst - self.record(at).burst + 1;
+            }
+            if sacked == self.end {
+                break;
+            }
+            buffers += 1;
+            at = self.sacked.next_clear(sacked, self.end);
+        }
+        buffers
+    }
+
     /// The first segment from `from` on that is lost and not retransmitted; [`Scoreboard::end`] if
     /// there is none.
     pub(super) fn next_lost(&self, from: u32) -> u32 {

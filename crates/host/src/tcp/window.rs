@@ -16,10 +16,10 @@ pub(super) enum ReceiveBuffer {
 /// Share of buffer memory that may be advertised, in 1/256, before any segment has shown what it
 /// costs.
 const INITIAL_RATIO: u64 = 128;
-/// Linux's default for the most of a receive buffer (`tcp_rmem`).
-const USUAL_MOST: u64 = 6 << 20;
 /// Below this round-trip time the window grows less ahead of the data (`tcp_rcvbuf_low_rtt`).
 const LOW_RTT: Span = Span::from_millis(1);
+/// Timestamps count these.
+const TICK: Span = Span::from_millis(1);
 
 /// A field of 15 bits holds the window of the largest buffer, if that is shifted by so many bits, of which 14 are the most
 /// (Linux's `tcp_select_initial_window`).
@@ -50,8 +50,10 @@ pub(super) struct ReceiveWindow {
     edge: u64,
     /// The window that the acknowledgement before offered.
     offered: u64,
-    /// Smoothed; [`Span::MAX`] before there is a sample.
+    /// Smoothed, but any smaller sample at once; [`Span::MAX`] before there is one.
     rtt: Span,
+    /// The timestamp of which that was, in ticks.
+    last_echo: u64,
     /// Without timestamps, the time in which a whole window arrives is the sample: where it ends
     /// and since when it is awaited.
     window_end: u64,
@@ -75,7 +77,7 @@ impl ReceiveWindow {
         let full = space * ratio / 256;
         let unit = match buffer {
             ReceiveBuffer::Window(_) => 1,
-            ReceiveBuffer::Locked(_) => unit_for(USUAL_MOST),
+            ReceiveBuffer::Locked(bytes) => unit_for(bytes),
             ReceiveBuffer::Auto { most, .. } => unit_for(most),
         };
         let (edge, slow_start) = match buffer {
@@ -101,6 +103,7 @@ impl ReceiveWindow {
             edge,
             offered: edge,
             rtt: Span::MAX,
+            last_echo: 0,
             window_end: 0,
             window_start: Time::NEVER,
             // The buffer may grow as soon as a round trip brings more than the initial window.
@@ -125,8 +128,8 @@ impl ReceiveWindow {
         segments: u32,
         taken: u64,
     ) -> bool {
-        (!self.is_grown || (payload, truesize) != self.shown)
-            && self.grow(payload, truesize, segments, taken)
+        let is_usual = (payload, truesize) == self.shown && taken >= u64::from(truesize);
+        (!self.is_grown || !is_usual) && self.grow(payload, truesize, segments, taken)
     }
 
     fn grow(&mut self, payload: u32, truesize: u32, segments: u32, taken: u64) -> bool {
@@ -147,8 +150,7 @@ impl ReceiveWindow {
             let twice = 2 * u64::from(payload) * u64::from(segments);
             self.slow_start = (self.slow_start + twice.max(2 * self.mss)).min(most);
         }
-        let own = u64::from(truesize) * u64::from(segments);
-        if is_full && taken == own {
+        if is_full && taken == u64::from(truesize) * u64::from(segments) {
             self.is_grown = self.slow_start >= most;
         }
         grows
@@ -160,23 +162,29 @@ impl ReceiveWindow {
         self.buffer = ReceiveBuffer::Window(bytes);
     }
 
-    /// The application is about to read the connection's first data.
+    /// The connection is established, with the last packet of its handshake or with what came before that.
     pub(super) fn start(&mut self, now: Time) {
-        self.interval_start = now;
+        if self.interval_start == Time::ZERO {
+            self.interval_start = now;
+        }
     }
 
-    /// A timestamp that left at `echo` came back. The kernel's timestamps count milliseconds, so
-    /// times below one give no sample.
+    /// A timestamp that left at `echo` came back. The first segment that has it gives the sample. The kernel's timestamps count
+    /// milliseconds. Times below one give no sample; before Linux 6.6, a millisecond.
     pub(super) fn on_echo(&mut self, now: Time, echo: Time) {
-        const TICK: u64 = 1_000_000;
-        let ticks = now.as_nanos() / TICK - echo.as_nanos() / TICK;
-        if ticks == 0 {
+        let ticks = |time: Time| time.as_nanos() / TICK.as_nanos();
+        let echo = ticks(echo);
+        if core::mem::replace(&mut self.last_echo, echo) == echo {
             return;
         }
-        let rtt = Span::from_nanos(ticks * TICK);
-        // Since some version of Linux after 6.6 a smaller sample holds at once.
-        let is_least = rtt < self.rtt && (self.is_ratio_shown || self.rtt == Span::MAX);
-        self.rtt = if is_least {
+        let mut rtt = TICK * (ticks(now) - echo);
+        if rtt == Span::ZERO {
+            if self.is_ratio_shown {
+                return;
+            }
+            rtt = TICK;
+        }
+        self.rtt = if rtt < self.rtt {
             rtt
         } else {
             Span::from_nanos((self.rtt.as_nanos() * 7 + rtt.as_nanos()) / 8)
@@ -258,6 +266,7 @@ impl ReceiveWindow {
     #[inline(always)]
     pub(super) fn advertise(&mut self, byte: u64, held: u64, unread: u64) -> u32 {
         let free = if unread == 0 { self.free(held) } else { self.free_beside(held, unread) };
+        let free = if self.unit > 1 { free } else { self.whole_segments(free) };
         self.offered = (self.edge.saturating_sub(byte)).max(free).next_multiple_of(self.unit);
         self.edge = byte + self.offered;
         u32::try_from(self.offered).unwrap_or(u32::MAX)
@@ -278,6 +287,18 @@ impl ReceiveWindow {
         (self.edge.saturating_sub(byte), self.free_beside(held, unread))
     }
 
+    /// Whether what has arrived and takes so much memory makes the window smaller while it is not read.
+    #[inline(always)]
+    pub(super) fn is_narrowed_by(&self, unread: u64) -> bool {
+        self.space.saturating_sub(unread) * self.ratio / 256 < self.slow_start
+    }
+
+    /// Whether the window is as large as the one offered last while something takes so much memory.
+    #[inline(never)]
+    pub(super) fn offers_as_before(&self, held: u64) -> bool {
+        self.free(held).next_multiple_of(self.unit) >= self.offered
+    }
+
     #[inline(always)]
     fn free(&self, held: u64) -> u64 {
         match self.buffer {
@@ -285,19 +306,37 @@ impl ReceiveWindow {
             _ => {
                 let all = self.space * self.ratio / 256;
                 let free = self.space.saturating_sub(held) * self.ratio / 256;
-                if 2 * free < all.min(self.clamp) && self.is_little(free, all) {
-                    return 0;
-                }
-                free.min(self.slow_start)
+                if 2 * free < all.min(self.clamp) { self.little(free, all) } else { free }
+                    .min(self.slow_start)
             }
         }
     }
 
-    /// Linux offers nothing when less than a sixteenth of the buffer is free, or less than a segment.
+    /// A window that is not scaled is a multiple of segments, and remains as it is while less than a segment more is free.
     #[cold]
     #[inline(never)]
-    fn is_little(&self, free: u64, all: u64) -> bool {
-        free < all / 16 || free < self.mss.min(all).min(self.clamp)
+    fn whole_segments(&self, free: u64) -> u64 {
+        match self.buffer {
+            ReceiveBuffer::Window(_) => free,
+            _ if free < self.offered + self.mss && self.offered <= free => self.offered,
+            _ => free - free % self.mss.min(free).max(1),
+        }
+    }
+
+    /// Of less than half of the buffer Linux offers whole units, and nothing of less than a sixteenth or a segment.
+    #[cold]
+    #[inline(never)]
+    fn little(&self, free: u64, all: u64) -> u64 {
+        let free = free - free % self.unit;
+        if free < all / 16 || free < self.mss.min(all).min(self.clamp) { 0 } else { free }
+    }
+
+    /// Whether less than half of the buffer is free.
+    pub(super) fn is_short(&self, held: u64, unread: u64) -> bool {
+        let taken = held + unread * 256 / self.ratio;
+        !matches!(self.buffer, ReceiveBuffer::Window(_))
+            && 2 * self.space.saturating_sub(taken) * self.ratio / 256
+                < (self.space * self.ratio / 256).min(self.clamp)
     }
 
     /// Free space if `unread` bytes wait for the application. Of a window of a stated size, space below a segment, or below half of
@@ -358,7 +397,7 @@ mod tests {
     fn the_right_edge_never_moves_back() {
         let mut window = ReceiveWindow::new(ReceiveBuffer::Locked(50_000), 1448, None);
         let first = window.advertise(0, 0, 0);
-        assert_eq!(window.advertise(1448, 90_000, 0), (first - 1448).next_multiple_of(128));
+        assert_eq!(window.advertise(1448, 90_000, 0), first - 1448);
     }
 
     #[test]
@@ -428,14 +467,6 @@ mod tests {
         assert_eq!(window.rtt, Span::from_millis(41));
         window.on_echo(now, now - Span::from_micros(20_000));
         assert_eq!(window.rtt, Span::from_millis(20));
-    }
-
-    #[test]
-    fn before_linux_6_6_a_smaller_sample_counts_an_eighth() {
-        let mut window = ReceiveWindow::new(AUTO, 1448, Some(1));
-        let now = Time::ZERO + Span::from_secs(1);
-        [24, 8].map(|ms| window.on_echo(now, now - Span::from_millis(ms)));
-        assert_eq!(window.rtt, Span::from_millis(22));
     }
 
     /// Of 131 072 bytes half is window. A sixteenth of that is 4 096 bytes.

@@ -22,8 +22,9 @@ pub(super) struct WriteQueue {
     largest_window: u64,
     /// Byte position of the last mark.
     marked: u64,
-    /// So much has been written since the mark before that all of it leaves, as far as it may, before the application goes on.
-    leaves_first: bool,
+    /// A call ended, or so much has been written since the mark before, that all of it leaves, as far as it may, before the application
+    /// goes on.
+    is_pushed: bool,
     /// The application has more to write, and waits for memory.
     is_asleep: bool,
     /// As long as not everything before this is acknowledged, there is too little memory to wake it.
@@ -94,7 +95,7 @@ impl WriteQueue {
             most_of_a_buffer: u64::from(most_of_a_buffer),
             largest_window: 0,
             marked: 0,
-            leaves_first: false,
+            is_pushed: false,
             is_asleep: false,
             wakes_from: 0,
             is_complete: false,
@@ -129,15 +130,19 @@ impl WriteQueue {
         self.head(next)
     }
 
-    /// What waits leaves before the application writes more: there are several buffers, or Linux pushes what was written
-    /// (`forced_push`).
+    /// What waits leaves before the application writes more: there are several buffers, or Linux pushes what was written.
     pub(super) fn leaves_first(&self) -> bool {
-        self.leaves_first || !self.behind.is_empty()
+        self.is_pushed || !self.behind.is_empty()
     }
 
-    /// Nothing more of it may leave at the moment, so the application goes on. Whether it had waited for that.
-    pub(super) fn give_way(&mut self) -> bool {
-        core::mem::take(&mut self.leaves_first)
+    /// Linux pushes what was written (`tcp_push`, `forced_push`).
+    pub(super) fn is_pushed(&self) -> bool {
+        self.is_pushed
+    }
+
+    /// Nothing more of it may leave at the moment, so the application goes on.
+    pub(super) fn give_way(&mut self) {
+        self.is_pushed = false;
     }
 
     #[inline(always)]
@@ -163,7 +168,7 @@ impl WriteQueue {
         self.behind.clear();
         self.head = Buffer::empty(next);
         (self.end, self.marked) = (next, next);
-        (self.leaves_first, self.is_asleep, self.is_complete) = (false, false, false);
+        (self.is_pushed, self.is_asleep, self.is_complete) = (false, false, false);
     }
 
     /// Where the call ends in which the application has written a part, or else what it has written.
@@ -218,7 +223,7 @@ impl WriteQueue {
         let left = core::mem::replace(&mut self.head, Buffer::empty(self.end));
         match self.behind.pop_front() {
             Some(second) => self.head = second,
-            None => self.leaves_first = false,
+            None => self.is_pushed = false,
         }
         left.push
     }
@@ -237,13 +242,14 @@ impl WriteQueue {
             self.is_complete = true;
             return Wrote::Nothing;
         }
-        let was_complete = core::mem::take(&mut self.is_complete);
+        let begins_call =
+            core::mem::take(&mut self.is_complete) || self.end + CALL == self.call_ends;
         let mut room = 0;
         if !self.head.is_empty() {
             let full = self.full;
             let last = self.last();
             room = full.saturating_sub(last.end - last.start.max(next));
-            last.push &= room == 0 || !was_complete;
+            last.push &= room == 0 || !begins_call;
         }
         if room == 0 {
             if !self.has_room(next, taken) {
@@ -255,24 +261,24 @@ impl WriteQueue {
             }
             room = self.full;
         }
-        let added = room.min(plan - self.end);
+        let added = room.min(plan - self.end).min(self.call_ends - self.end);
         self.end += added;
         self.last().end = self.end;
-        let is_done = self.end == plan;
-        self.is_complete = is_done;
-        // Linux also marks what it has written since the last mark when that is half of the largest window.
-        let is_much = added == room && self.end > self.marked + self.largest_window / 2;
-        self.leaves_first |= is_much;
-        if is_done || is_much {
+        self.is_complete = self.end == plan;
+        let ends_call = self.end == self.call_ends;
+        // Linux also pushes what it has written since the last mark when that is half of the largest window.
+        let is_full = added == room && !ends_call;
+        let is_much = is_full && self.end > self.marked + self.largest_window / 2;
+        let is_pushed = is_much || ends_call;
+        self.is_pushed |= is_pushed;
+        if self.is_complete || is_pushed {
             self.mark();
         }
-        let is_only = self.behind.is_empty();
-        if self.end >= self.call_ends {
-            self.call_ends += (self.end - self.call_ends) / CALL * CALL + CALL;
-            self.marked = self.end;
-            self.has_ended_call = is_only;
+        if ends_call {
+            self.call_ends += CALL;
+            self.has_ended_call = true;
         }
-        if is_only && added == room && !is_much { Wrote::OnlyBuffer } else { Wrote::Some }
+        if is_full && !is_much && self.behind.is_empty() { Wrote::OnlyBuffer } else { Wrote::Some }
     }
 
     /// The application may go on, if the memory that is free is at least half of what is `taken`
@@ -400,8 +406,8 @@ mod tests {
         assert_eq!(marks(&queue), [4]);
         let mut queue = self::queue(MEMORY, 65_535);
         fill(&mut queue, 0);
-        // 32 000 bytes are less than half a window. The fifth buffer begins a second call, whose beginning counts as marked.
-        assert_eq!(marks(&queue), [1, 3, 6, 8, 9]);
+        // 32 000 bytes are less than half a window. A call ends in the fifth buffer, and again in the ninth.
+        assert_eq!(marks(&queue), [1, 3, 5, 7, 9]);
         let mut queue = self::queue(MEMORY, 1 << 20);
         assert_eq!(queue.write(2_500, 0, 0), Wrote::Some);
         assert_eq!(marks(&queue), [0]);
@@ -431,7 +437,8 @@ mod tests {
         assert!(!write(&mut queue, 37_000));
         queue.on_sent(38_000);
         assert!(write(&mut queue, 38_000), "33 000 since the mark");
-        assert!(queue.give_way() && !queue.leaves_first());
+        queue.give_way();
+        assert!(!queue.leaves_first());
     }
 
     /// Linux 6.10 and later. What is taken leaves the buffer behind, and the mark of one that is taken whole goes along.

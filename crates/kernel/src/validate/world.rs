@@ -92,7 +92,7 @@ impl World {
             let _ = write!(
                 text,
                 "\n[[scenario.flow]]\nname = \"flow{index}\"\napp = \"bulk\"\ncca = \"{control}\"\n\
-                 start = \"{start}ms\"\ntick = \"10ms\"\n"
+                 start = \"{start}ms\"\ntick = \"10ms\"\ntick_phase = \"7017us\"\n"
             );
             if let Some(window) = self.window {
                 let _ = writeln!(text, "receive_buffer = \"{window}B\"");

@@ -2,10 +2,13 @@
 
 use sojourn_core::{Span, Time};
 
+use crate::fixed::{before_the_run, last_tick};
+
 /// Time cut into ticks. A tick of zero makes an exact clock.
 #[derive(Clone, Debug)]
 pub(super) struct Jiffies {
     tick: u64,
+    before: Span,
     /// The tick of the last call, which saves a division.
     current: Time,
     next: Time,
@@ -16,7 +19,8 @@ pub(super) struct Jiffies {
 const SECOND: u64 = 1_000_000_000;
 
 impl Jiffies {
-    pub(super) fn new(tick: Span) -> Self {
+    pub(super) fn new(tick: Span, phase: Span) -> Self {
+        let before = before_the_run(tick, phase);
         let tick = tick.as_nanos();
         // 1/32 s, in whole ticks: 30 ms at 100 Hz.
         let update_interval = match tick {
@@ -25,8 +29,9 @@ impl Jiffies {
         };
         Self {
             tick,
+            before,
             current: Time::ZERO,
-            next: Time::from_nanos(tick),
+            next: Time::from_nanos(tick) - before,
             update_interval: Span::from_nanos(update_interval),
         }
     }
@@ -38,8 +43,9 @@ impl Jiffies {
             return now;
         }
         if now < self.current || now >= self.next {
-            self.current = Time::from_nanos(now.as_nanos() / self.tick * self.tick);
-            self.next = self.current + Span::from_nanos(self.tick);
+            let tick = Span::from_nanos(self.tick);
+            self.current = last_tick(now, tick, self.before);
+            self.next = last_tick(now + tick, tick, self.before);
         }
         self.current
     }

@@ -38,7 +38,7 @@ impl CubicLinux {
     pub fn new(config: Config, setup: Setup) -> Self {
         Self {
             window: Window::new(setup.initial_cwnd),
-            jiffies: Jiffies::new(setup.tick),
+            jiffies: Jiffies::new(setup.tick, setup.tick_phase),
             growth: Growth::new(&config),
             hystart: HyStart::new(setup.now, setup.is_paced),
             delay_min: None,

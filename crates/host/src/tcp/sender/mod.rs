@@ -11,8 +11,8 @@ mod window_use;
 
 use sojourn_cca::{Ack, Config as CcaConfig, EcnFeedback, Memo, RecoveryState, Restart, Setup};
 use sojourn_core::{
-    AckBody, AckFlags, Body, Ecn, Event, FlowSample, Observer, Packet, Rate, SackBlock, Span,
-    Stream, TcpEcn, Time, Who,
+    AckBody, AckFlags, AckKind, Body, Ecn, Event, FlowSample, MAX_SACK_BLOCKS, Observer, Packet,
+    Rate, SackBlock, Span, Stream, TcpEcn, Time, Who,
 };
 
 use super::control::Control;
@@ -21,9 +21,10 @@ use super::prr::Prr;
 use super::rate::RateSampler;
 use super::rtt::RttEstimator;
 use super::scoreboard::{Record, Scoreboard};
+use super::timer_wheel::TimerWheel;
 use super::window::ReceiveWindow;
 use super::write_queue::WriteQueue;
-use super::{Config, Endpoints, on_tick};
+use super::{Config, Endpoints};
 use crate::source::{Source, SourceState};
 use burst::Burst;
 use pacer::Pacer;
@@ -76,6 +77,7 @@ pub struct Sender {
     /// A tail loss probe is out: recovery point, and whether it repeated old data.
     pub(super) probe: Option<Probe>,
     pub(super) timer: Timer,
+    wheel: TimerWheel,
     persist: Persist,
     /// A probe timer must be set as soon as nothing more can leave at the moment.
     pub(super) probe_due: bool,
@@ -86,6 +88,8 @@ pub struct Sender {
     /// The blocks of the acknowledgement before.
     sack_cache: [SackBlock; 3],
     pub(super) highest_sacked: u32,
+    /// Where the newest segment ends that was not full.
+    small_end: u64,
     /// Departure of the newest packet of the receiver, echoed to it.
     pub(super) echo: Time,
     phase: &'static str,
@@ -103,6 +107,8 @@ enum Connection {
         wait: Span,
         repeats: u32,
     },
+    /// The answer has come, and its acknowledgement leaves before anything else.
+    Answered,
     Established,
 }
 
@@ -185,6 +191,7 @@ impl Sender {
             now: start,
             handshake_rtt: None,
             tick: config.tick,
+            tick_phase: config.tick_phase.unwrap_or_default(),
             ecn: EcnFeedback::Off,
             is_paced: config.pacing,
             random: random.clone(),
@@ -206,6 +213,7 @@ impl Sender {
             },
             una_byte: 0,
             nxt_byte: 0,
+            small_end: 0,
             window_end: 0,
             queue,
             buffer_serves: 0,
@@ -226,6 +234,7 @@ impl Sender {
             prefers_new_data: false,
             probe: None,
             timer: Timer::OFF,
+            wheel: config.timer_wheel(),
             persist: Persist::default(),
             probe_due: false,
             pacer: Pacer::new(config.pacing_slack, random.clone().next_u64()),
@@ -330,7 +339,35 @@ impl Sender {
             let body = Body::Handshake { asked, ecn };
             return Some(self.ends.packet(now, 60, body));
         }
+        if self.connection == Connection::Answered {
+            return Some(self.confirm(now));
+        }
         self.next_segment(now)
+    }
+
+    /// The third packet of the handshake (RFC 9293 section 3.5).
+    #[cold]
+    #[inline(never)]
+    fn confirm(&mut self, now: Time) -> Packet {
+        self.connection = Connection::Established;
+        let body = Body::Ack(AckBody {
+            ack: 0,
+            window: u32::try_from(self.first_window()).unwrap_or(u32::MAX),
+            echo: self.echo,
+            sack: [SackBlock::default(); MAX_SACK_BLOCKS],
+            sack_count: 0,
+            flags: AckFlags::HANDSHAKE,
+            ecn: self.ecn.flags,
+            ce_bytes: None,
+            kind: AckKind::Ack,
+        });
+        self.ends.packet(now, self.config.header, body)
+    }
+
+    /// What either end offers before it has received anything.
+    fn first_window(&self) -> u64 {
+        ReceiveWindow::new(self.config.window(), self.config.mss, self.config.adv_win_scale)
+            .at_first()
     }
 
     #[inline(always)]
@@ -338,7 +375,7 @@ impl Sender {
         match self.connection {
             // If the application writes meanwhile, its data counts from the moment of writing.
             Connection::Requesting { at, .. } => at.min(self.source.next_wake()),
-            Connection::Established => {
+            Connection::Answered | Connection::Established => {
                 self.timer.at.min(self.pacer.wake).min(self.source.next_wake())
             }
         }
@@ -435,10 +472,10 @@ impl Sender {
     }
 
     fn on_established(&mut self, now: Time, rtt: Span, answer: TcpEcn) {
-        if self.connection == Connection::Established {
+        if !matches!(self.connection, Connection::Requesting { .. }) {
             return;
         }
-        self.connection = Connection::Established;
+        self.connection = Connection::Answered;
         self.rtt.on_sample(rtt, 0, 0);
         self.rtt.on_min_sample(now, rtt);
         self.ecn = SenderEcn::agree(self.offer(), self.cca_config.ecn_request(), answer);
@@ -449,6 +486,7 @@ impl Sender {
             now,
             handshake_rtt: Some(rtt),
             tick: self.config.tick,
+            tick_phase: self.config.tick_phase.unwrap_or_default(),
             ecn: self.ecn.feedback,
             is_paced: self.config.pacing,
             random: self.random.clone(),
@@ -456,10 +494,7 @@ impl Sender {
         self.cca = Control::new(&self.cca_config, setup);
         self.rate.is_told = self.cca.reads_rate();
         // The answer shows the window without scaling (RFC 7323 section 2.2).
-        let offered =
-            ReceiveWindow::new(self.config.window(), self.config.mss, self.config.adv_win_scale)
-                .at_first();
-        self.window_end = offered.min(65_535);
+        self.window_end = self.first_window().min(65_535);
         self.queue.on_window(self.window_end);
         if self.ecn.is_request_marked(answer) {
             self.enter_cwr(now);
@@ -826,7 +861,7 @@ impl Sender {
         } else {
             self.until_timeout(now).max(Span::from_micros(1))
         };
-        self.arm(TimerKind::Retransmit, now + wait);
+        self.arm(TimerKind::Retransmit, now, wait);
     }
 
     /// Time left until the first segment outstanding times out.
@@ -835,8 +870,8 @@ impl Sender {
         (sent + self.rtt.rto()).since(now)
     }
 
-    pub(super) fn arm(&mut self, kind: TimerKind, at: Time) {
-        self.timer = Timer { kind, at: on_tick(at, self.config.tick) };
+    pub(super) fn arm(&mut self, kind: TimerKind, now: Time, wait: Span) {
+        self.timer = Timer { kind, at: self.wheel.fires(now, wait) };
         self.probe_due = false;
     }
 

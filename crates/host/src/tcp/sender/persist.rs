@@ -26,7 +26,7 @@ impl Sender {
     pub(super) fn persist(&mut self, now: Time) {
         if self.board.is_empty() && self.timer.at.is_never() {
             self.persist = Persist::default();
-            self.arm(TimerKind::Persist, now + self.persist_wait());
+            self.arm(TimerKind::Persist, now, self.persist_wait());
         }
     }
 
@@ -50,7 +50,7 @@ impl Sender {
         }
         self.persist.is_due = true;
         self.persist.doublings = (self.persist.doublings + 1).min(MOST_DOUBLINGS);
-        self.arm(TimerKind::Persist, now + self.persist_wait());
+        self.arm(TimerKind::Persist, now, self.persist_wait());
     }
 
     /// An answer to a probe, or news of the window.
@@ -60,7 +60,7 @@ impl Sender {
         if room >= self.available(now).0.min(u64::from(self.config.mss)) {
             self.timer = Timer::OFF;
         } else {
-            self.arm(TimerKind::Persist, now + self.persist_wait());
+            self.arm(TimerKind::Persist, now, self.persist_wait());
         }
     }
 

@@ -113,7 +113,7 @@ impl Sender {
         }
         let wait = self.mark_losses(now);
         if wait > Span::ZERO {
-            self.arm(TimerKind::Reorder, now + wait + self.least_timeout());
+            self.arm(TimerKind::Reorder, now, wait + self.least_timeout());
         }
         wait > Span::ZERO
     }
@@ -366,7 +366,7 @@ impl Sender {
         self.undo.on_retransmission(now, 1);
         self.retransmit(now, first, first + 1);
         self.rtt.back_off();
-        self.arm(TimerKind::Retransmit, now + self.rtt.rto());
+        self.arm(TimerKind::Retransmit, now, self.rtt.rto());
     }
 
     /// RFC 6298 section 5.4 and RFC 8985 section 7.5: everything sent long enough ago is lost.
@@ -485,7 +485,7 @@ impl Sender {
         let margin =
             if self.packets_out() == 1 { self.config.rto_min } else { self.least_timeout() };
         let wait = (two_srtt + margin).min(self.until_timeout(now).max(Span::from_micros(1)));
-        self.arm(TimerKind::LossProbe, now + wait);
+        self.arm(TimerKind::LossProbe, now, wait);
     }
 
     pub(in crate::tcp) fn on_probe_timeout(&mut self, now: Time) {
@@ -501,10 +501,10 @@ impl Sender {
             }
             self.probe = Some(Probe { high: self.board.end(), repeats });
             // RFC 8985 section 7.3: the timeout counts from the probe.
-            self.arm(TimerKind::Retransmit, now + self.rtt.rto());
+            self.arm(TimerKind::Retransmit, now, self.rtt.rto());
             return;
         }
-        self.arm(TimerKind::Retransmit, now + self.until_timeout(now).max(Span::from_micros(1)));
+        self.arm(TimerKind::Retransmit, now, self.until_timeout(now).max(Span::from_micros(1)));
     }
 
     /// Both the original and the probe that repeated it arrived.

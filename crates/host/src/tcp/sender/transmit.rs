@@ -100,7 +100,7 @@ impl Sender {
             Ok(()) => true,
             Err(hold) => {
                 self.on_hold(now, hold, in_flight, cwnd);
-                self.may_write(in_flight, cwnd) && self.write_on(now, hold, in_flight, cwnd)
+                self.may_write(now, in_flight, cwnd) && self.write_on(now, hold, in_flight, cwnd)
             }
         }
     }
@@ -111,43 +111,38 @@ impl Sender {
         if self.queue.leaves_first() && !self.queue.is_complete() {
             return Wrote::Nothing;
         }
-        let wrote = self.write_more(now);
-        // Linux asks when a call begins whether everything of the one before has left, which the pacer may have held back.
-        if wrote == Wrote::OnlyBuffer
-            && self.queue.take_end_of_call()
-            && !self.pacer.holds_back(now)
-        {
-            let in_buffer = self.queue.head(self.nxt_byte).0 / u64::from(self.config.mss);
-            self.note_app_limit(self.in_flight() + in_buffer as u32, self.cwnd());
-        }
-        wrote
+        self.write_more(now)
     }
 
     /// Whether the application is awake, or is woken now because there is enough memory.
     #[inline(always)]
-    fn may_write(&mut self, in_flight: u32, cwnd: u32) -> bool {
+    fn may_write(&mut self, now: Time, in_flight: u32, cwnd: u32) -> bool {
         if !self.queue.is_asleep() {
             return !self.queue.is_complete();
         }
-        if (core::mem::take(&mut self.window_had_room) || in_flight < cwnd)
-            && cwnd.max(self.rack.reordering + 1) > self.buffer_serves
-        {
-            self.expand_send_buffer(cwnd);
+        if core::mem::take(&mut self.window_had_room) || in_flight < cwnd {
+            if cwnd.max(self.rack.reordering + 1) > self.buffer_serves {
+                self.expand_send_buffer(cwnd);
+            }
+            // Where the buffer is the limit, a window that isn't used stays as it is (`tcp_new_space`).
+            if self.config.send_buffer == SendBuffer::Auto {
+                self.usage.used_since = now;
+            }
         }
         let is_woken = self.queue.may_wake(self.una_byte)
             && self.queue.wake(self.nxt_byte, self.memory_taken());
         if is_woken && !self.config.blocking {
-            self.begin_call(in_flight, cwnd);
+            self.queue.begin_call();
+            self.on_call();
         }
         is_woken
     }
 
     /// Linux asks when a call begins whether everything that was written has left.
     #[inline(never)]
-    fn begin_call(&mut self, in_flight: u32, cwnd: u32) {
-        self.queue.begin_call();
+    fn on_call(&mut self) {
         if self.queue.end() - self.nxt_byte < u64::from(self.config.mss) {
-            self.note_app_limit(in_flight, cwnd);
+            self.note_app_limit(self.in_flight(), self.cwnd());
         }
     }
 
@@ -175,10 +170,11 @@ impl Sender {
             if wrote == Wrote::Nothing {
                 return false;
             }
-            let is_pushed = is_deferred && (wrote == Wrote::OnlyBuffer || self.queue.give_way());
-            if is_empty || is_pushed {
+            let is_pushed = wrote == Wrote::OnlyBuffer || self.queue.is_pushed();
+            if is_empty || (is_deferred && is_pushed) {
                 return self.plan_from_queue(now, in_flight, cwnd, wrote);
             }
+            self.queue.give_way();
         }
     }
 
@@ -191,26 +187,23 @@ impl Sender {
             SourceState::Paused => self.queue.end_of_call(),
             SourceState::Stopped => self.queue.end(),
         };
+        if plan > self.queue.end() && self.queue.take_end_of_call() {
+            self.on_call();
+        }
         self.queue.write(plan, self.nxt_byte, self.memory_taken())
     }
 
-    /// Memory of all that is not acknowledged. What is selectively acknowledged is joined to long buffers, so
-    /// that it takes little more than its bytes.
+    /// Memory of all that is not acknowledged.
     #[inline(always)]
     fn memory_taken(&self) -> u64 {
         let sent = match self.board.is_empty() {
             true => 0,
-            false => self.bursts - self.board.record(self.board.first()).burst,
+            false if self.sacked_out == 0 => {
+                self.bursts - self.board.record(self.board.first()).burst
+            }
+            false => self.board.buffers(),
         };
-        let sent = if self.sacked_out == 0 { sent } else { self.buffers_not_joined(sent) };
         self.queue.taken(self.una_byte, sent)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn buffers_not_joined(&self, sent: u32) -> u32 {
-        let (out, sacked) = (u64::from(self.packets_out()), u64::from(self.sacked_out));
-        (u64::from(sent) * (out - sacked) / out) as u32
     }
 
     /// True if only the pacer holds the burst back; then sets when to come back.
@@ -271,12 +264,29 @@ impl Sender {
         if full <= room.min(available) {
             self.send_new(now, full, count);
         } else {
-            let bytes = full.min(available);
-            // The receiver's window takes whole segments, unless the last one is short.
-            let bytes = if bytes > room { room / mss * mss } else { bytes };
+            let bytes = full.min(available).min(room);
+            let rest = bytes % mss;
+            let ends = bytes == available;
+            // To the last byte of the receiver's window kernels before 6.10 were seen to send, and newer ones whole segments.
+            let waits = rest > 0
+                && !is_at_once
+                && ((!ends && !self.config.buffer_bound)
+                    || ((is_last || !ends) && self.keeps_small(ends)));
+            let bytes = if waits { bytes - rest } else { bytes };
+            if bytes == 0 {
+                return Err(Hold::Deferred);
+            }
             self.send_new(now, bytes, bytes.div_ceil(mss) as u32);
         }
         Ok(())
+    }
+
+    /// Whether what is less than a segment waits because something as small has not been acknowledged (RFC 896, as Linux has it after
+    /// draft-minshall-nagle-01). The end of what gets nothing more does not wait.
+    #[cold]
+    #[inline(never)]
+    fn keeps_small(&self, is_end: bool) -> bool {
+        self.small_end > self.una_byte && !(is_end && self.queue.is_complete())
     }
 
     /// Bytes of the buffer that leaves next, and whether it is the last one. What an application that pauses or stops has
@@ -331,8 +341,11 @@ impl Sender {
         }
         self.bursts += 1;
         let ends_marked = self.queue.on_sent(self.nxt_byte + bytes);
-        let push = count > 1 || ends_marked || bytes < mss;
-        if push {
+        if bytes < u64::from(count) * mss {
+            self.small_end = self.nxt_byte + bytes;
+        }
+        // A copy of a burst's last segment isn't pushed because its burst was.
+        if ends_marked {
             self.board.record_mut(first + count - 1).is_pushed = true;
         }
         let cwr = core::mem::take(&mut self.ecn.owes_cwr);
@@ -343,7 +356,7 @@ impl Sender {
             end_byte: self.nxt_byte + bytes,
             retransmission: false,
             cwr,
-            push,
+            push: count > 1 || ends_marked,
         });
         self.nxt_byte += bytes;
         self.on_burst(now, bytes, count, prior_in_flight, false);
@@ -411,7 +424,7 @@ impl Sender {
         self.totals.bytes_retransmitted += bytes;
         self.on_burst(now, bytes, count, prior_in_flight, true);
         if first == self.board.first() && self.timer.kind != TimerKind::Reorder {
-            self.arm(TimerKind::Retransmit, now + self.rtt.rto());
+            self.arm(TimerKind::Retransmit, now, self.rtt.rto());
         }
     }
 
@@ -520,7 +533,14 @@ impl Sender {
             // Who sleeps in a call is not asked.
             Hold::SendBuffer | Hold::Window | Hold::Deferred | Hold::Pacing => {}
         }
-        self.validate_window(now, in_flight >= cwnd);
+        // Linux looks at the window where something was sent, or the window kept it from being sent (`tcp_write_xmit`).
+        let is_full = in_flight >= cwnd;
+        let has_sent = self.board.end() != self.usage.told_until;
+        let waits = !matches!(hold, Hold::NothingToSend | Hold::SendBuffer);
+        if has_sent || (waits && (is_full || self.usage.limited_by_deferral)) {
+            self.usage.told_until = self.board.end();
+            self.validate_window(now, is_full);
+        }
     }
 
     fn note_receiver_limit(&mut self, in_flight: u32) {
@@ -560,7 +580,7 @@ impl Sender {
         self.usage.used = self.usage.used.max(packets_out);
         let is_long = now.since(self.usage.used_since) >= self.rtt.rto();
         if is_long && self.config.slow_start_after_idle && self.cca.uses_prr() {
-            // Who sleeps for want of memory has more to send (Linux's `tcp_cwnd_application_limited`).
+            // Who sleeps for want of memory has more to send (`tcp_cwnd_application_limited`).
             if self.state == RecoveryState::Open && !self.queue.is_asleep() {
                 self.cca.on_unused_window(self.usage.used.max(self.config.initial_cwnd));
                 self.usage.used = 0;

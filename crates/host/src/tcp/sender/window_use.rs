@@ -13,6 +13,8 @@ pub(super) struct WindowUse {
     pub(super) until: u32,
     pub(super) used: u32,
     pub(super) used_since: Time,
+    /// The first segment that had not been sent when this was found out.
+    pub(super) told_until: u32,
     /// A burst waits only because the window would make it short.
     pub(super) limited_by_deferral: bool,
     pub(super) waiting: Waiting,
@@ -96,6 +98,7 @@ mod tests {
             now: Time::ZERO,
             handshake_rtt: None,
             tick: Span::ZERO,
+            tick_phase: Span::ZERO,
             ecn: EcnFeedback::Off,
             is_paced: true,
             random: StreamAddress { seed: 1, run: 0 }.stream(0, Purpose::Controller),
