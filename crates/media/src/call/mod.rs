@@ -59,13 +59,13 @@ sojourn_core::params! {
         pub feedback_interval: Option<Span> as Maybe<Span> = "", time(Span::from_millis(1), LONG), "time between reports on packets; without it the controller's";
         pub pacer_burst: Option<Span> as Maybe<Span> = "", time(Span::ZERO, LONG), "what may leave at once, as time at the pacing rate; without it what the controller's specification has: 40ms for gcc and fixed (libwebrtc), burst_time for gcc-draft, else 0ms, a packet at a time";
         pub pacer_limit: Option<Span> as Maybe<Span> = "", time(Span::from_millis(1), LONG), "packets leave faster if they would wait longer; without it 2s for gcc and fixed (libwebrtc), and no limit for the others";
-        pub packet_gap: Span = "0us", time(Span::ZERO, Span::from_millis(1)), "a packet leaves no sooner after the one before it, because the machine sends them one by one; 120us was measured of Chromium";
+        pub packet_gap: Span = "120us", time(Span::ZERO, Span::from_millis(1)), "a packet leaves no sooner after the one before it, because the machine sends them one by one; 120us was measured of Chromium on a small machine";
         pub decoding: Span = "5ms", time(Span::ZERO, LONG), "how long a frame takes to decode";
         pub showing: Span = "10ms", time(Span::ZERO, LONG), "how long a decoded frame takes to be shown";
         pub playout: Playout = "adaptive", "when frames are decoded and shown: adaptive (libwebrtc's estimate of how much they vary) or next_frame (aiortc: when the first packet of the next frame comes)";
         pub held_packets: u32 = "512", whole(1, 1_000_000), "next_frame: how many packets the receiver holds, those of a gap counted; older ones are given up, and damage is shown";
         pub new_encoder: f64 = "0", number(0.0, 1.0), "a change of the rate by more than this share begins a new encoder, with a key frame (aiortc: 0.1); 0 for never";
-        pub adjuster: bool as Switch = "off", "the encoder's rate is lowered where its frames are too large for an even pace, as libwebrtc does";
+        pub adjuster: Option<bool> as Maybe<Switch> = "", "the encoder's rate is lowered where its frames are too large for an even pace, as libwebrtc does; without it on for gcc and off for the others";
         pub skip_after: Option<Span> as Maybe<Span> = "", time(Span::ZERO, LONG), "no frame is encoded while media has waited in the sender for longer; without it every frame is";
         pub copies: Option<Copies> as Maybe<Copies> = "", "which requests for a packet are answered; without it as the program does whose control it is, one for gcc and fixed, each for aiortc, and spaced for the others: spaced (10 ms after the last one or later), one (libwebrtc: none while a copy waits for its turn, nor for a round trip after one left) or each (aiortc: every one for the last 128 packets, and copies carry the time at which the packet first left)";
         pub known_rtt: Option<Span> as Maybe<Span> = "", time(Span::ZERO, LONG), "the round trip that the receiver takes for known: while losses are repaired, its pictures wait for 0.9 of it, and 200ms at most; 0ms: it knows none; without it the receiver measures it (RFC 3611)";
@@ -197,6 +197,7 @@ impl CallConfig {
             let allowed = format!("{most} or less, or a larger max_rate");
             SpecError::new(problem).allow([allowed])
         };
+        self.check_gap(most)?;
         if let Some(start) = start_rate.filter(|start| *start > most) {
             return Err(too_large(&format!("{start}")).about("start_rate"));
         }
@@ -211,6 +212,20 @@ impl CallConfig {
             return Err(SpecError::new(problem).allow([allowed]).about("control"));
         }
         Ok(())
+    }
+
+    /// Refuses a gap between packets that leaves no room for the largest rate.
+    fn check_gap(&self, most: Rate) -> Result<(), SpecError> {
+        let gap = self.spec.packet_gap;
+        let bits = 8 * (self.spec.packet.as_u64() + u64::from(IP_UDP + SRTP));
+        let longest = Span::from_secs_f64(bits as f64 / most.as_bps() as f64);
+        if gap <= longest {
+            return Ok(());
+        }
+        let problem =
+            format!("packets {gap} apart can't carry the {most} of max_rate, headers included");
+        let allowed = format!("{}us or less, or a smaller max_rate", longest.as_nanos() / 1000);
+        Err(SpecError::new(problem).allow([allowed]).about("packet_gap"))
     }
 }
 
@@ -254,6 +269,11 @@ impl CallConfig {
             Stack::Aiortc => Copies::Each,
             Stack::None => Copies::Spaced,
         })
+    }
+
+    /// Whether the encoder's rate is lowered for frames that are too large.
+    fn has_adjuster(&self) -> bool {
+        self.spec.adjuster.unwrap_or(self.control.has_adjuster())
     }
 
     /// How soon a request for a key frame may follow another.

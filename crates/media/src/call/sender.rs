@@ -249,7 +249,7 @@ impl<const PARITY: bool> Sender<PARITY> {
             counts_payload: call.control.counts_payload(),
             new_encoder: spec.new_encoder,
             encoder: Rate::ZERO,
-            adjuster: spec.adjuster.then(|| Adjuster::new(spec.fps, start)),
+            adjuster: call.has_adjuster().then(|| Adjuster::new(spec.fps, start)),
             skip_after: spec.skip_after,
             thinned: 0,
             fec: spec.fec.map(|scheme| Box::new(Fec::new(call, scheme))),

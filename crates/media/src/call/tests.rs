@@ -352,6 +352,7 @@ fn mistakes_name_the_key_and_what_is_allowed() {
         ("source=opus", "source"),
         ("audio=game", "audio"),
         ("fec_least=0.4 fec_most=0.3", "fec_most"),
+        ("max_rate=100mbit", "packet_gap"),
     ] {
         let spec = CallSpec::parse(&mut Words::new(words)).expect("well written");
         let error = config(spec).expect_err(words);
@@ -384,7 +385,7 @@ fn mistakes_name_the_key_and_what_is_allowed() {
 #[test]
 fn gcc_uses_a_fixed_link_as_much_as_chromium_does() {
     for (kbps, least, most) in [(500, 400.0, 480.0), (1000, 790.0, 930.0), (2000, 1550.0, 1900.0)] {
-        let call = call("max_rate=6mbit", "statistical scale_t=0", "gcc");
+        let call = call("max_rate=6mbit", "camera", "gcc");
         let mut seen = World::new(&call, kbps, 300, 40).run(80);
         let rate = seen.kbps(40, 80);
         let half = seen.waits.len() / 2;

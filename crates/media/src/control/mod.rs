@@ -93,6 +93,11 @@ pub trait Algorithm: Params + Send + Sync + 'static {
         Stack::None
     }
 
+    /// Whether a call's encoder is lowered for frames that are too large for an even pace.
+    fn has_adjuster(&self) -> bool {
+        false
+    }
+
     /// Whether its rates are of payload alone, without headers.
     fn counts_payload(&self) -> bool {
         false

@@ -119,6 +119,10 @@ impl Config {
         self.0.stack()
     }
 
+    pub fn has_adjuster(&self) -> bool {
+        self.0.has_adjuster()
+    }
+
     pub fn counts_payload(&self) -> bool {
         self.0.counts_payload()
     }
@@ -154,6 +158,7 @@ trait AnyAlgorithm: AnyParams {
     fn pacer_burst(&self) -> Span;
     fn pacer_limit(&self) -> Option<Span>;
     fn stack(&self) -> Stack;
+    fn has_adjuster(&self) -> bool;
     fn counts_payload(&self) -> bool;
     fn ecn(&self) -> Ecn;
 }
@@ -201,6 +206,10 @@ impl<A: Algorithm> AnyAlgorithm for A {
 
     fn stack(&self) -> Stack {
         Algorithm::stack(self)
+    }
+
+    fn has_adjuster(&self) -> bool {
+        Algorithm::has_adjuster(self)
     }
 
     fn counts_payload(&self) -> bool {

@@ -22,12 +22,6 @@ use super::watch::{Passed, Watch};
 /// independent of each other would by 3.9 %.
 const SOURCE: &str = "camera";
 
-/// libwebrtc is told the milliseconds in which packets left.
-const CONTROL: &str = "gcc clock=1ms";
-
-/// Where no queue was, packets of a frame waited 80 to 160 us less for each one before them than if all had come at once: 16 calls over 10, 20 and 40 Mbit/s.
-const PACKET_GAP: Span = Span::from_micros(120);
-
 /// aiortc's encoder (x264) makes key frames of 3.2 to 3.8 mean frames: what they waited in the measured queue at 4 Mbit/s, 22 to 40 kB.
 const X264: &str = "statistical tau_v=0ms scale_t=0 correct=0.2 change=1000 key=3.5 height=180";
 
@@ -96,14 +90,9 @@ fn steps(situation: &Situation, values: &[(f64, f64)], written: impl Fn(f64) -> 
 pub fn model_of(call: &Call) -> Arc<dyn AppModel> {
     let max_rate = Rate::from_bps((call.max_kbps * 1e3) as u64);
     let spec = match call.kind {
-        Kind::Chromium | Kind::Str0m => CallSpec {
-            source: SOURCE.to_owned(),
-            control: CONTROL.to_owned(),
-            packet_gap: PACKET_GAP,
-            max_rate,
-            adjuster: true,
-            ..CallSpec::default()
-        },
+        Kind::Chromium | Kind::Str0m => {
+            CallSpec { source: SOURCE.to_owned(), max_rate, ..CallSpec::default() }
+        }
         // Its encoder is rebuilt by `new_encoder`, so the source itself makes no transients.
         Kind::Aiortc => CallSpec {
             source: X264.to_owned(),

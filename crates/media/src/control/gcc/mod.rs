@@ -46,7 +46,7 @@ sojourn_core::params! {
     /// The parameters of libwebrtc's controller. Names are ours; the page has libwebrtc's.
     pub struct Config: "gcc", "Google congestion control as libwebrtc has it in 2026: trendline, loss-based v2, probing" {
         pub(crate) start: Rate = "300kbit", rate(Rate::from_bps(5000), FASTEST), "Rate before anything is known";
-        pub(crate) clock: Span = "0ms", time(Span::ZERO, Span::from_secs(1)), "Times of leaving count whole steps of this; 0: they are exact; 1ms is libwebrtc's, with a call's packet_gap";
+        pub(crate) clock: Span = "1ms", time(Span::ZERO, Span::from_secs(1)), "Times of leaving count whole steps of this; 0: they are exact. It needs a call's packet_gap";
         pub(crate) group: Span = "5ms", time(Span::ZERO, LONG), "Packets sent within this time of the first one are a group";
         pub(crate) burst_gap: Span = "5ms", time(Span::ZERO, LONG), "So are packets that arrive with gaps no longer than this, and closer together than they left; 0 for never";
         pub(crate) window: u32 = "20", whole(2, 1000), "Groups over which the trend is taken";
@@ -135,6 +135,10 @@ impl Algorithm for Config {
 
     fn stack(&self) -> Stack {
         Stack::Libwebrtc
+    }
+
+    fn has_adjuster(&self) -> bool {
+        true
     }
 }
 
