@@ -29,6 +29,7 @@ use crate::rtp::{
 /// With `PARITY`, a receiver of a call with forward error correction; apart, so that others take no step for it.
 pub(super) struct Receiver<const PARITY: bool> {
     ends: Endpoints,
+    start: Time,
     /// Bytes of headers around a packet's payload.
     around: u32,
     nack: bool,
@@ -156,8 +157,23 @@ struct Heard {
 const REMEMBERED: u32 = 128;
 /// Without a packet for so long, a call is taken to be silent.
 const SILENT: Span = Span::from_secs(5);
-/// How often it looks for packets to be asked for again.
+/// How often it looks for packets to be asked for again, from the start on.
 const AGAIN: Span = Span::from_millis(20);
+/// Chromium does what is to be done at some time at the next multiple of 1/64 s.
+const TICK_OF_TASKS: Span = Span::from_nanos(15_625_000);
+
+/// The next time after `now` to look for them.
+fn next_look(start: Time, now: Time) -> Time {
+    let tick = TICK_OF_TASKS.as_nanos();
+    let mut due = start + AGAIN * (now.since(start).as_nanos() / AGAIN.as_nanos());
+    loop {
+        let at = Time::from_nanos(due.as_nanos().div_ceil(tick) * tick);
+        if at > now {
+            return at;
+        }
+        due += AGAIN;
+    }
+}
 
 impl<const PARITY: bool> Receiver<PARITY> {
     pub(super) fn new(call: &CallConfig, flow: &FlowSetup<'_>) -> Self {
@@ -177,6 +193,7 @@ impl<const PARITY: bool> Receiver<PARITY> {
         name.push_str(" receiver");
         Self {
             ends: flow.ends,
+            start: flow.start,
             around,
             nack: spec.nack,
             nack_again: spec.nack_again,
@@ -347,7 +364,7 @@ impl<const PARITY: bool> Receiver<PARITY> {
         }
         if self.nack_again && !self.missing.is_empty() {
             if self.again_at.is_never() {
-                self.again_at = now + AGAIN;
+                self.again_at = next_look(self.start, now);
             }
             if !self.nack_wait.is_zero() {
                 self.again_at = self.again_at.min(self.missing.first_due());
@@ -462,7 +479,8 @@ impl<const PARITY: bool> Receiver<PARITY> {
             for _ in 0..dropped {
                 self.tell(now, around, FrameStage::Dropped, &whole);
             }
-            if dropped > 0 {
+            // What is missing before a frame that follows the one before can only be parity.
+            if dropped > 0 || PARITY && !self.missing.is_empty() {
                 self.missing.forget_before(whole.sequence);
             }
             let Whole { captured, completed, bytes, was_repaired, .. } = whole;
@@ -474,7 +492,7 @@ impl<const PARITY: bool> Receiver<PARITY> {
                 self.timing.set_jitter(self.jitter.estimate(now, self.round_trip.longest()));
             }
             let ready = now.max(self.decoder_free);
-            let (decode, shown) = self.timing.schedule(ready, captured);
+            let (decode, shown) = self.timing.schedule(ready, captured, was_repaired);
             self.decoder_free = decode + self.decoding;
             self.decodes.push_back((self.decoder_free, whole));
             self.shows.push_back((shown, whole));
@@ -657,8 +675,8 @@ impl<const PARITY: bool> Endpoint for Receiver<PARITY> {
             self.ask(now, &again, around);
             self.again_at = match self.nack_wait.is_zero() {
                 _ if self.missing.is_empty() => Time::NEVER,
-                true => now + AGAIN,
-                false => self.missing.first_due().min(now + AGAIN),
+                true => next_look(self.start, now),
+                false => self.missing.first_due().min(next_look(self.start, now)),
             };
         }
         if self.report_at <= now {

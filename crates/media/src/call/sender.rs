@@ -929,6 +929,8 @@ const MOST_KEPT: usize = 4096;
 const MOST_KEPT_BY_AIORTC: usize = 128;
 const BETWEEN_COPIES: Span = Span::from_millis(10);
 const RTT_WEIGHT: f64 = 0.3;
+/// libwebrtc takes the round trip for so much longer.
+const SPARE: Span = Span::from_millis(5);
 
 impl History {
     fn new(copies: Copies) -> Self {
@@ -971,7 +973,7 @@ impl History {
         let since = kept.last.map(|last| now.since(last));
         let is_refused = match copies {
             Copies::Spaced => since.is_some_and(|since| since < BETWEEN_COPIES),
-            Copies::One => kept.waits || since.is_some_and(|since| since < rtt),
+            Copies::One => kept.waits || since.is_some_and(|since| since < rtt + SPARE),
             Copies::Each => false,
         };
         if is_refused {

@@ -1,5 +1,5 @@
 //! When frames are shown: after the mean delay of frames, and time for its variation, for decoding and
-//! for showing. As in libwebrtc, the delay moves slowly to its target.
+//! for showing. As in libwebrtc, frames wait only as long as others were late, and at most that long.
 
 use sojourn_core::{Span, Time};
 
@@ -18,12 +18,9 @@ pub(crate) struct Timing {
     early: f64,
     jitter: Span,
     current: Span,
-    last_captured: Option<Time>,
     last_shown: Time,
 }
 
-/// The delay changes by at most this share of the time that passes.
-const FASTEST_CHANGE: f64 = 0.1;
 /// The most that a frame may count as late or early; what exceeds the drift adds to the alarm's sums.
 /// Milliseconds.
 const MOST_OFF: f64 = 77.8;
@@ -45,7 +42,6 @@ impl Timing {
             early: 0.0,
             jitter: Span::ZERO,
             current: Span::ZERO,
-            last_captured: None,
             last_shown: Time::ZERO,
         }
     }
@@ -81,23 +77,26 @@ impl Timing {
         self.least = self.own_least.max(least);
     }
 
-    /// When the next frame to be decoded is shown, and when to decode it for that.
-    pub(crate) fn schedule(&mut self, now: Time, captured: Time) -> (Time, Time) {
-        let target = self.target();
-        let passed = self.last_captured.map_or(Span::ZERO, |last| captured.since(last));
-        self.last_captured = Some(captured);
-        if self.current.is_zero() {
-            self.current = target;
-        } else {
-            let most = Span::from_secs_f64(FASTEST_CHANGE * passed.as_secs_f64());
-            self.current = target.max(self.current.saturating_sub(most)).min(self.current + most);
-        }
+    /// When the next frame to be decoded is shown, and when to decode it for that. What it waits for grows by what a frame is
+    /// late, unless that was for a repair, and up to the target.
+    pub(crate) fn schedule(
+        &mut self,
+        now: Time,
+        captured: Time,
+        was_repaired: bool,
+    ) -> (Time, Time) {
         let expected = captured + Span::from_secs_f64(self.mean.max(0.0) / 1e3);
         let shown = expected + self.current.max(self.least);
-        let decode = shown - (self.decoding + self.showing).min(shown.since(Time::ZERO));
-        let decode = decode.max(now);
+        let in_time = shown - (self.decoding + self.showing).min(shown.since(Time::ZERO));
+        let decode = in_time.max(now);
         let shown = shown.max(decode + self.decoding).max(self.last_shown);
         self.last_shown = shown;
+        if self.current.is_zero() {
+            self.current = self.jitter;
+        }
+        if !was_repaired && decode >= in_time {
+            self.current = (self.current + decode.since(in_time)).min(self.target());
+        }
         (decode, shown)
     }
 }
@@ -114,6 +113,7 @@ mod tests {
         Timing::new(Span::from_millis(5), Span::from_millis(10), Span::ZERO)
     }
 
+    /// Where the first frame was late by what decoding and showing take, less what its wait already had.
     #[test]
     fn a_steady_stream_is_shown_with_a_steady_delay() {
         let mut timing = timing();
@@ -122,40 +122,50 @@ mod tests {
             timing.on_arrival(captured, captured + Span::from_millis(50));
             let now = captured + Span::from_millis(50);
             timing.set_jitter(Span::from_millis(12));
-            let (decode, shown) = timing.schedule(now, captured);
-            assert_eq!(shown.since(captured), Span::from_millis(50 + 12 + 15));
-            assert_eq!(decode.since(now), Span::from_millis(12));
+            let (decode, shown) = timing.schedule(now, captured, false);
+            let (waits, takes) = if n == 0 { (0, 5) } else { (12, 12 + 15) };
+            assert_eq!(decode.since(now), Span::from_millis(waits), "{n}");
+            assert_eq!(shown.since(now), Span::from_millis(takes), "{n}");
+        }
+    }
+
+    /// Every tenth frame comes 60 ms late: what frames wait grows by that, but not beyond the target, and not for a repair.
+    #[test]
+    fn the_wait_grows_by_what_a_frame_is_late_up_to_the_target() {
+        for (jitter, was_repaired, expected) in [(200, false, 60), (30, false, 30), (200, true, 0)]
+        {
+            let mut timing = timing();
+            let mut waits = 0;
+            for n in 0..100 {
+                let captured = ms(1000 + 40 * n);
+                let is_late = n % 10 == 5;
+                if !is_late {
+                    timing.on_arrival(captured, captured);
+                }
+                timing.set_jitter(Span::from_millis(if n == 0 { 0 } else { jitter }));
+                let now = captured + Span::from_millis(if is_late { 60 } else { 0 });
+                let decode = timing.schedule(now, captured, is_late && was_repaired).0;
+                waits = decode.since(now).as_millis();
+            }
+            assert_eq!(waits, expected, "{jitter}");
         }
     }
 
     #[test]
-    fn the_delay_grows_by_a_tenth_of_the_time() {
-        let mut timing = timing();
-        for n in 0..50 {
-            let captured = ms(1000 + 40 * n);
-            timing.on_arrival(captured, captured);
-            let jitter = if n == 0 { 10 } else { 110 };
-            timing.set_jitter(Span::from_millis(jitter));
-            let shown = timing.schedule(captured, captured).1;
-            let expected = 25 + (4 * n).min(100);
-            assert_eq!(shown.since(captured).as_millis(), expected);
-        }
-    }
-
-    /// Down it goes by a tenth of the time.
-    #[test]
-    fn frames_wait_for_the_voice_at_once() {
+    fn frames_wait_for_the_voice_at_once_and_no_longer_than_it_needs() {
         let mut timing = timing();
         for n in 0..50 {
             let captured = ms(1000 + 40 * n);
             timing.on_arrival(captured, captured);
             timing.set_jitter(Span::from_millis(10));
             timing.wait_for_voice(Span::from_millis(if (10..30).contains(&n) { 105 } else { 0 }));
-            let shown = timing.schedule(captured, captured).1.since(captured).as_millis();
+            let shown = timing.schedule(captured, captured, false).1.since(captured).as_millis();
             let expected = match n {
-                0..10 => 25,
+                0 => 5,
                 10..30 => 105,
-                _ => (25 + 4 * 20 - 4 * (n - 29)).max(25),
+                // No sooner than the one before.
+                30 => 65,
+                _ => 25,
             };
             assert_eq!(shown, expected, "{n}");
         }
@@ -165,8 +175,8 @@ mod tests {
     fn a_late_frame_is_decoded_at_once() {
         let mut timing = timing();
         timing.on_arrival(ms(1000), ms(1010));
-        timing.schedule(ms(1010), ms(1000));
-        let (decode, shown) = timing.schedule(ms(1500), ms(1040));
+        timing.schedule(ms(1010), ms(1000), false);
+        let (decode, shown) = timing.schedule(ms(1500), ms(1040), false);
         assert_eq!((decode, shown), (ms(1500), ms(1505)));
     }
 
