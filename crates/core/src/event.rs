@@ -114,6 +114,10 @@ pub enum Event<'a> {
     Nack {
         packets: u32,
     },
+    /// Among them is the packet of video with this sequence number.
+    Asked {
+        sequence: u32,
+    },
     /// The receiver of a call asks for a key frame.
     KeyRequest,
     /// What happens to parity of a call's video.

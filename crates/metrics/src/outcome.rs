@@ -320,6 +320,8 @@ pub struct FrameMetrics {
     /// By the rule of libwebrtc and by that of the W3C's definition.
     pub freezes: qoe::Freezes,
     pub freezes_w3c: qoe::Freezes,
+    /// Longer gaps than freezes have.
+    pub pauses: qoe::Freezes,
     /// Sum of gaps over sum of their squares, per second; counts long gaps more.
     pub harmonic_fps: Option<f64>,
 }
@@ -341,7 +343,7 @@ pub struct MediaMetrics {
     pub target: Distribution,
     /// How long decoded frames had been at the receiver, from their first packet on.
     pub buffered: Distribution,
-    /// The first freezes of the whole run by libwebrtc's rule, in order of time.
+    /// The first freezes of the whole run by libwebrtc's rule, and pauses, in order of time.
     pub freezes: Vec<Freeze>,
     pub voice: VoiceMetrics,
 }
@@ -368,6 +370,16 @@ pub struct Freeze {
     pub lost: Vec<LostPacket>,
     /// All of them.
     pub lost_packets: u32,
+    /// What was done about them, in order of time; the first steps.
+    pub repairs: Vec<RepairStep>,
+}
+
+/// The receiver of a call asks for a packet, or a copy of it leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RepairStep {
+    pub sequence: u32,
+    pub at: Time,
+    pub is_copy: bool,
 }
 
 /// The packet with which a frame was complete.

@@ -87,7 +87,7 @@ columns! {
     frame_delay_p50_ms "ms" "Median delay of the frames that became complete in the step",
     frame_delay_max_ms "ms" "Largest of it",
     target_mbps "Mbit/s" "call: what its rate controller lets it send, headers included",
-    sent_mbps "Mbit/s" "call: IP bytes of media packets sent in the step",
+    sent_mbps "Mbit/s" "call: IP bytes of media packets sent in the step, repetitions and padding among them",
     received_mbps "Mbit/s" "call: IP bytes of media packets that arrived in the step",
     delay_based_mbps "Mbit/s" "call: the controller's estimate from delays",
     loss_based_mbps "Mbit/s" "call: the controller's estimate from losses",

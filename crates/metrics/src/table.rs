@@ -229,7 +229,7 @@ const GROUPS: &[&[Metric]] = &[
             "Growth of ss's bytes_acked from the first sample after the warm-up to the last",
             |flow| flow.acked.and_then(|(bytes, time)| rate(bytes, time));
         "received_mbps", "Mbit/s",
-            "IP bytes of data packets and datagrams that arrived after the warm-up, over that time",
+            "IP bytes of data packets and datagrams that arrived after the warm-up, over that time; of a call also repetitions and padding",
             |flow| rate(flow.after_warmup.arrived_bytes, flow.window);
         "goodput_1s_min_mbps", "Mbit/s", "Least goodput in a second after the warm-up",
             |flow| stats::quantile(&flow.goodput_1s_mbps, 0.0);
@@ -496,7 +496,7 @@ const GROUPS: &[&[Metric]] = &[
             |flow| quantile(&flow.media.voice.offset.either, 0.95, NS);
         "av_offset_noticed_share", "", "Part of the frames with sound more than 45 ms early or 125 ms late, which viewers notice (ITU-R BT.1359-1)",
             |flow| flow.media.voice.offset.noticed_share();
-        "freeze_count", "", "Freezes by libwebrtc's rule",
+        "freeze_count", "", "Freezes by libwebrtc's rule: much longer than usual and at most 5 s without a frame",
             |flow| of_frames(flow, flow.frames.freezes.count as f64);
         "freeze_ms", "ms", "Length of all freezes by libwebrtc's rule together",
             |flow| of_frames(flow, flow.frames.freezes.total.as_millis_f64());
@@ -504,7 +504,11 @@ const GROUPS: &[&[Metric]] = &[
             |flow| of_frames(flow, flow.frames.freezes_w3c.count as f64);
         "freeze_w3c_ms", "ms", "Length of all freezes by the W3C's definition together (totalFreezesDuration)",
             |flow| of_frames(flow, flow.frames.freezes_w3c.total.as_millis_f64());
-        "harmonic_fps", "frames/s", "Gaps between frames in sum over the sum of their squares",
+        "pause_count", "", "Pauses: more than 5 s without a frame, which are no freezes (pauseCount)",
+            |flow| of_frames(flow, flow.frames.pauses.count as f64);
+        "pause_ms", "ms", "Length of all pauses together (totalPausesDuration)",
+            |flow| of_frames(flow, flow.frames.pauses.total.as_millis_f64());
+        "harmonic_fps", "frames/s", "Gaps between frames in sum over the sum of their squares, up to the last frame that was sent",
             |flow| flow.frames.harmonic_fps;
         "completions", "", "Transfers of a limited size that ended; whole run",
             |flow| tcp(flow, flow.completion.count() as f64);

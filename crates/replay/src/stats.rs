@@ -21,6 +21,9 @@ const FEEDBACK: Span = Span::from_micros(62_500);
 /// UDP and IP headers and SRTP's tag, which the counters leave out.
 const AROUND: f64 = 38.0;
 const LARGEST: f64 = 65_535.0;
+/// Counters are exact up to here.
+const LARGEST_COUNT: f64 = (1_u64 << 53) as f64;
+const LEAST_RATE: u64 = 5_000;
 
 /// Whether a file that begins so is one of these, and not a recording, whose every line has a type.
 pub(crate) fn begins(start: &[u8]) -> bool {
@@ -29,11 +32,19 @@ pub(crate) fn begins(start: &[u8]) -> bool {
     !value.is_some_and(|value| value.get("type").is_some_and(Value::is_string))
 }
 
-/// A moment at which the browser was asked. Counters are sums over all streams that are sent.
+/// What was found, and of which connection where there are several.
+struct Found {
+    samples: Vec<Sample>,
+    whose: String,
+}
+
+/// A moment at which the browser was asked. Counters are sums over all streams that are sent; what is no number there is NaN.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample {
     at_ms: f64,
     bytes: Option<f64>,
+    /// A stream says how many packets it sent, but not how many bytes of payload.
+    lacks_bytes: bool,
     packets: Option<f64>,
     lost: Option<f64>,
     rtt: Option<f64>,
@@ -51,12 +62,12 @@ pub(crate) fn read(input: impl BufRead) -> Result<(Head, impl Iterator<Item = Li
         let problem = format!("is too large (allowed: {LARGEST_FILE} bytes of getStats)");
         return Err(ReplayError::whole(problem));
     }
-    let samples = samples(&text)?;
-    lay_out(&samples)
+    let Found { samples, whose } = found(&text)?;
+    lay_out(&samples, whose)
 }
 
 /// Results in one JSON text, or one on each line.
-fn samples(text: &[u8]) -> Result<Vec<Sample>, ReplayError> {
+fn found(text: &[u8]) -> Result<Found, ReplayError> {
     let values: Vec<Value> = match serde_json::from_slice(text) {
         Ok(Value::Object(object)) => match object.get("PeerConnections") {
             Some(connections) => return of_internals(connections),
@@ -75,7 +86,20 @@ fn samples(text: &[u8]) -> Result<Vec<Sample>, ReplayError> {
     for value in &values {
         samples.extend(of_result(value));
     }
-    if samples.is_empty() { Err(not_stats()) } else { Ok(samples) }
+    match samples.is_empty() {
+        true => Err(not_stats()),
+        false => Ok(Found { samples, whose: "getStats".to_owned() }),
+    }
+}
+
+/// A value as a number, which some programs write as text; NaN if it is something else.
+fn number_of(value: &Value) -> Option<f64> {
+    match value {
+        Value::Null => None,
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => Some(text.trim().parse().unwrap_or(f64::NAN)),
+        _ => Some(f64::NAN),
+    }
 }
 
 fn not_stats() -> ReplayError {
@@ -95,13 +119,12 @@ fn of_result(value: &Value) -> Option<Sample> {
     let mut sample = Sample::default();
     let mut has_stream = false;
     for report in reports {
-        let number =
-            |name: &str| report.get(name).and_then(Value::as_f64).filter(|n| n.is_finite());
+        let number = |name: &str| report.get(name).and_then(number_of);
         let kind = report.get("type").and_then(Value::as_str).unwrap_or_default();
         if kind == "outbound-rtp" {
             has_stream = true;
             // The stream's own time: that of a report from the other end is when that one came.
-            sample.at_ms = number("timestamp").unwrap_or(sample.at_ms);
+            sample.at_ms = number("timestamp").unwrap_or(f64::NAN);
         }
         sample.add(kind, &number, is_used(report));
     }
@@ -123,10 +146,12 @@ impl Sample {
         match kind {
             "outbound-rtp" => {
                 plus(&mut self.bytes, number("bytesSent"));
+                self.lacks_bytes |=
+                    number("bytesSent").is_none() && number("packetsSent").is_some();
                 plus(&mut self.bytes, number("headerBytesSent"));
                 plus(&mut self.packets, number("packetsSent"));
                 plus(&mut self.target, number("targetBitrate"));
-                self.fps = self.fps.or(number("framesPerSecond"));
+                self.fps = self.fps.or(number("framesPerSecond").filter(|fps| fps.is_finite()));
             }
             "remote-inbound-rtp" => {
                 plus(&mut self.lost, number("packetsLost"));
@@ -143,19 +168,26 @@ impl Sample {
 }
 
 /// The dump: a series of values for each statistic of each report, and one of their times.
-fn of_internals(connections: &Value) -> Result<Vec<Sample>, ReplayError> {
+fn of_internals(connections: &Value) -> Result<Found, ReplayError> {
     let connections = connections.as_object().ok_or_else(not_stats)?;
     // Of several connections, the one that sent most.
-    let mut best: Option<(f64, Vec<Sample>)> = None;
-    for connection in connections.values() {
+    let mut best: Option<(f64, &str, Vec<Sample>)> = None;
+    let mut sending = 0;
+    for (name, connection) in connections {
         let Some(stats) = connection.get("stats").and_then(Value::as_object) else { continue };
         let samples = of_connection(stats)?;
         let sent = samples.last().and_then(|sample| sample.bytes).unwrap_or(0.0);
-        if !samples.is_empty() && best.as_ref().is_none_or(|(most, _)| sent > *most) {
-            best = Some((sent, samples));
+        sending += u32::from(!samples.is_empty());
+        if !samples.is_empty() && best.as_ref().is_none_or(|(most, ..)| sent > *most) {
+            best = Some((sent, name, samples));
         }
     }
-    best.map(|(_, samples)| samples).ok_or_else(not_stats)
+    let (_, name, samples) = best.ok_or_else(not_stats)?;
+    let whose = match sending {
+        1 => "getStats".to_owned(),
+        _ => format!("connection {name}, which sent most of {sending},"),
+    };
+    Ok(Found { samples, whose })
 }
 
 fn of_connection(stats: &Map<String, Value>) -> Result<Vec<Sample>, ReplayError> {
@@ -190,23 +222,21 @@ fn of_connection(stats: &Map<String, Value>) -> Result<Vec<Sample>, ReplayError>
         ));
     };
     let mut samples = Vec::new();
-    for at_ms in times.iter().filter_map(Value::as_f64) {
+    for at_ms in times.iter().filter_map(number_of) {
         let mut sample = Sample { at_ms, ..Sample::default() };
         for (kind, series) in by_report.values() {
             let times = series.get("timestamp").map_or(&[][..], Vec::as_slice);
             // The newest value of this moment or before. Series that began later end with the same moment.
             let upto = times
                 .iter()
-                .take_while(|time| time.as_f64().is_some_and(|time| time <= at_ms + 0.5));
+                .take_while(|time| number_of(time).is_some_and(|time| time <= at_ms + 0.5));
             let Some(newest) = upto.count().checked_sub(1) else { continue };
             let value = |name: &str| {
                 let values = series.get(name)?;
                 let at = (newest + values.len()).checked_sub(times.len())?;
                 values.get(at)
             };
-            let number = |name: &str| {
-                value(name).and_then(Value::as_f64).filter(|number| number.is_finite())
-            };
+            let number = |name: &str| value(name).and_then(number_of);
             let is = |name: &str| value(name).and_then(Value::as_bool).unwrap_or(false);
             sample.add(kind, &number, is("nominated") || is("selected"));
         }
@@ -229,8 +259,47 @@ struct Interval {
     target: Option<f64>,
 }
 
-fn lay_out(samples: &[Sample]) -> Result<(Head, impl Iterator<Item = Line> + use<>), ReplayError> {
+impl Interval {
+    /// What was sent, in bit/s.
+    fn rate(&self) -> f64 {
+        self.packets as f64 * f64::from(self.size) * 8.0 / (self.to - self.from)
+    }
+}
+
+impl Sample {
+    /// Says which of its values can't be.
+    fn check(&self) -> Result<(), String> {
+        if !self.at_ms.is_finite() {
+            return Err("has no time (allowed: timestamp in milliseconds, as a number)".to_owned());
+        }
+        let counters = [
+            ("bytesSent or headerBytesSent", self.bytes, 0.0),
+            ("packetsSent", self.packets, 0.0),
+            // Packets that came twice are taken away (RFC 3550).
+            ("packetsLost", self.lost, -LARGEST_COUNT),
+        ];
+        for (name, value, least) in counters {
+            let Some(value) = value else { continue };
+            if value.is_nan() {
+                return Err(format!("{name} is no number"));
+            }
+            if !(least..=LARGEST_COUNT).contains(&value) {
+                let allowed = format!("{} to 2^53", if least == 0.0 { "0" } else { "-2^53" });
+                return Err(format!("{name} is {value:e} (allowed: {allowed})"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn lay_out(
+    samples: &[Sample],
+    whose: String,
+) -> Result<(Head, impl Iterator<Item = Line> + use<>), ReplayError> {
     let wrong = |problem: String| ReplayError::whole(problem);
+    for (count, sample) in (1..).zip(samples) {
+        sample.check().map_err(|problem| wrong(format!("sample {count}: {problem}")))?;
+    }
     let mut intervals = Vec::new();
     let mut packets = 0;
     let origin = samples.first().map_or(0.0, |sample| sample.at_ms);
@@ -255,6 +324,16 @@ fn lay_out(samples: &[Sample]) -> Result<(Head, impl Iterator<Item = Line> + use
         if sent < 1.0 || to == from {
             continue;
         }
+        let lacks_bytes = one.lacks_bytes || two.lacks_bytes;
+        if lacks_bytes || bytes / sent + AROUND > LARGEST {
+            let said = match lacks_bytes {
+                false => format!("{bytes} bytes in {sent} packets"),
+                true => "packets without bytes".to_owned(),
+            };
+            let allowed =
+                format!("bytesSent beside packetsSent, at most {LARGEST} for each packet");
+            return Err(wrong(format!("sample {count}: {said} were sent (allowed: {allowed})")));
+        }
         let lost = more(one.lost, two.lost).min(sent);
         packets = (packets as f64 + sent) as u64;
         if packets > MOST_PACKETS {
@@ -267,7 +346,7 @@ fn lay_out(samples: &[Sample]) -> Result<(Head, impl Iterator<Item = Line> + use
             to,
             packets: sent as u64,
             lost: lost as u64,
-            size: (bytes / sent + AROUND).clamp(AROUND, LARGEST) as u32,
+            size: (bytes / sent + AROUND) as u32,
             rtt: [before, after],
             target: two.available.or(two.target).filter(|target| (0.0..1e12).contains(target)),
         });
@@ -280,15 +359,21 @@ fn lay_out(samples: &[Sample]) -> Result<(Head, impl Iterator<Item = Line> + use
     let Some(first) = intervals.first() else {
         return Err(wrong("has fewer than two samples between which packets were sent".to_owned()));
     };
+    let in_range = |rate: &f64| (0.0..1e12).contains(rate);
+    // What the browser sent or might have sent. No statistic says what the application allows.
+    let known = samples.iter().flat_map(|sample| [sample.available, sample.target]).flatten();
+    let largest = intervals.iter().map(Interval::rate).chain(known.filter(in_range));
+    let largest = (largest.fold(0.0, f64::max) as u64).max(LEAST_RATE);
+    let start = first.target.unwrap_or(first.rate()) as u64;
     let head = Head {
         version: VERSION,
-        flow: "getStats".to_owned(),
+        flow: whose,
         control: "the browser's".to_owned(),
         feedback: Format::Twcc,
         start_ns: nanos(first.from),
-        start_rate_bps: None,
-        min_rate_bps: 5_000,
-        max_rate_bps: 1_000_000_000,
+        start_rate_bps: Some(start.clamp(LEAST_RATE, largest)),
+        min_rate_bps: LEAST_RATE,
+        max_rate_bps: largest,
         mtu_bytes: intervals.iter().map(|interval| interval.size).max().unwrap_or(1200).max(1200),
         fps: samples.iter().find_map(|sample| sample.fps).unwrap_or(30.0).clamp(1.0, 1000.0),
         seed: 0,

@@ -207,3 +207,62 @@ fn a_controller_lowers_its_rate_when_round_trips_of_statistics_rise() {
     let sent = found.steps[5].sent;
     assert!((sent - 110.0 * 8.0 * 1138.0).abs() < 0.02 * sent, "{sent}");
 }
+
+/// Samples of `getStats`, one a second, whose counters and times are what `value` makes of their names and numbers.
+fn stats(value: impl Fn(&str, f64) -> serde_json::Value) -> String {
+    let sample = |s: u32| {
+        let s = f64::from(s);
+        let outbound = serde_json::json!({
+            "type": "outbound-rtp",
+            "timestamp": value("timestamp", 1.7e12 + 1000.0 * s),
+            "packetsSent": value("packetsSent", 110.0 * s),
+            "bytesSent": value("bytesSent", 121_000.0 * s),
+        });
+        let pair = serde_json::json!({ "type": "candidate-pair", "nominated": true,
+            "currentRoundTripTime": value("currentRoundTripTime", 0.05) });
+        serde_json::json!([outbound, pair]).to_string()
+    };
+    (0..10).map(sample).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn numbers_of_statistics_may_be_text_and_the_rates_are_those_that_were_sent() {
+    let plain = play(&stats(|_, number| number.into()), "fixed").expect("it can be replayed");
+    let text = play(&stats(|_, number| number.to_string().into()), "fixed").expect("it can, too");
+    assert_eq!((plain.packets, text.packets), (9 * 110, 9 * 110));
+    assert_eq!(plain.steps, text.steps);
+    // Without a rate of its own it is the call's largest.
+    let sent = 110.0 * 8.0 * 1138.0;
+    assert!((plain.steps[3].replayed - sent).abs() < 0.01 * sent, "{}", plain.steps[3].replayed);
+}
+
+#[test]
+fn counters_that_can_not_be_are_told_with_their_sample() {
+    let with = |wrong: &'static str, value: serde_json::Value| {
+        let text = stats(|name, number| match name == wrong && number > 200.0 {
+            true => value.clone(),
+            false => number.into(),
+        });
+        play(&text, "gcc").expect_err(wrong)
+    };
+    for (name, value, says) in [
+        (
+            "bytesSent",
+            (-1).into(),
+            "sample 2: bytesSent or headerBytesSent is -1e0 (allowed: 0 to 2^53)",
+        ),
+        ("bytesSent", 1e300.into(), "sample 2: bytesSent or headerBytesSent is 1e300"),
+        ("bytesSent", "many".into(), "sample 2: bytesSent or headerBytesSent is no number"),
+        ("bytesSent", serde_json::Value::Null, "sample 2: packets without bytes were sent"),
+        ("bytesSent", 1e12.into(), "sample 2: 1000000000000 bytes in 110 packets were sent"),
+        ("packetsSent", (-3).into(), "sample 3: packetsSent is -3e0"),
+        (
+            "timestamp",
+            "2026-01-01T10:00:00Z".into(),
+            "sample 1: has no time (allowed: timestamp in milliseconds",
+        ),
+    ] {
+        let told = with(name, value);
+        assert!(told.starts_with(says), "{told}");
+    }
+}

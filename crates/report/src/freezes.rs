@@ -41,6 +41,12 @@ pub(crate) fn cause(freeze: &Freeze) -> String {
     let frame = freeze.frame;
     let mut text = if freeze.lost_packets > 0 && parts.way + parts.receiver >= longest {
         lost_words(freeze)
+    } else if freeze.lost_packets > 0 && freeze.never_shown > 0 {
+        format!(
+            "{}; nothing could be shown before frame {frame}, which was captured {} after the last one was shown",
+            what_was_lost(freeze),
+            ms(parts.nothing)
+        )
     } else if longest == parts.sender {
         format!("frame {frame} left the sender {} after it was captured", ms(parts.sender))
     } else if longest == parts.nothing {
@@ -68,9 +74,18 @@ pub(crate) fn cause(freeze: &Freeze) -> String {
     text
 }
 
-fn lost_words(freeze: &Freeze) -> String {
-    let packets = if freeze.lost_packets == 1 { "packet" } else { "packets" };
-    let mut text = format!("{} {packets} lost", freeze.lost_packets);
+/// The first packet that was lost, how many more there are, and where.
+fn what_was_lost(freeze: &Freeze) -> String {
+    let mut text = match freeze.lost.first() {
+        Some(first) => format!("packet {} of frame {}", first.sequence, first.frame),
+        None => "packets".to_owned(),
+    };
+    match freeze.lost_packets {
+        0 | 1 => {}
+        2 => text += " and one more",
+        all => text += &format!(" and {} more", all - 1),
+    }
+    text += " lost";
     let mut places: Vec<String> = Vec::new();
     for LostPacket { queue, why, .. } in &freeze.lost {
         let place = format!("{queue} ({why})");
@@ -81,6 +96,11 @@ fn lost_words(freeze: &Freeze) -> String {
     if !places.is_empty() {
         text += &format!(" at {}", places.join(" and "));
     }
+    text
+}
+
+fn lost_words(freeze: &Freeze) -> String {
+    let mut text = what_was_lost(freeze);
     if let (Some(sent), Some(received)) = (freeze.sent_s, freeze.received_s) {
         let whole = ms((received - sent).max(0.0));
         text += &format!("; frame {} was whole {whole} after it had left", freeze.frame);
@@ -112,13 +132,43 @@ pub(crate) fn lost(freeze: &Freeze) -> Vec<String> {
     out
 }
 
+/// What it does not count as, in brackets; empty for most.
+pub(crate) fn counted(freeze: &Freeze, warmup_s: f64) -> &'static str {
+    match (freeze.to_s < warmup_s, freeze.is_pause()) {
+        (true, _) => " (warm-up, not counted)",
+        (false, true) => " (more than 5 s: a pause, no freeze)",
+        (false, false) => "",
+    }
+}
+
+/// When each lost packet was asked for, and when copies of it left.
+pub(crate) fn repairs(freeze: &Freeze) -> Vec<String> {
+    let mut sequences: Vec<u32> = freeze.repairs.iter().map(|step| step.sequence).collect();
+    sequences.sort_unstable();
+    sequences.dedup();
+    let times = |sequence: u32, is_copy: bool| {
+        let steps = freeze.repairs.iter();
+        let steps = steps.filter(|step| step.sequence == sequence && step.is_copy == is_copy);
+        steps.map(|step| format!("{:.3}", step.at_s)).collect::<Vec<_>>().join(", ")
+    };
+    let said = |sequence: u32| {
+        let (asked, copies) = (times(sequence, false), times(sequence, true));
+        let mut text = format!("{sequence} asked for at {asked} s");
+        if !copies.is_empty() {
+            text += &format!(", copies left at {copies} s");
+        }
+        text
+    };
+    sequences.into_iter().map(said).collect()
+}
+
 pub(crate) fn ms(seconds: f64) -> String {
     format!("{} ms", number((seconds * 1e3).round()))
 }
 
 #[cfg(test)]
 mod tests {
-    use sojourn_study::results::CompletingPacket;
+    use sojourn_study::results::{CompletingPacket, RepairStep};
 
     use super::*;
 
@@ -140,6 +190,7 @@ mod tests {
             never_shown: 0,
             lost: vec![],
             lost_packets: 0,
+            repairs: vec![],
         }
     }
 
@@ -186,7 +237,7 @@ mod tests {
         };
         assert_eq!(
             cause(&freeze),
-            "3 packets lost at downlink (full); frame 300 was whole 400 ms after it had left, with packet \
+            "packet 1206 of frame 300 and 2 more lost at downlink (full); frame 300 was whole 400 ms after it had left, with packet \
              1206 repeated; 2 frames never shown"
         );
         assert_eq!(
@@ -196,6 +247,47 @@ mod tests {
                 "1206 (repeated) of frame 300: downlink full, 10.001 s",
                 "1 more"
             ]
+        );
+    }
+
+    #[test]
+    fn repairs_are_told_packet_by_packet() {
+        let step = |sequence, at_s, is_copy| RepairStep { sequence, at_s, is_copy };
+        let repairs = vec![
+            step(1206, 10.04, false),
+            step(1207, 10.04, false),
+            step(1206, 10.06, true),
+            step(1206, 10.1, false),
+        ];
+        let freeze = Freeze { repairs, ..late(9.99, 10.0, 10.4) };
+        let said = [
+            "1206 asked for at 10.040, 10.100 s, copies left at 10.060 s",
+            "1207 asked for at 10.040 s",
+        ];
+        assert_eq!(super::repairs(&freeze), said);
+    }
+
+    #[test]
+    fn what_was_lost_and_never_shown_is_named_where_a_key_frame_came_long_after() {
+        let lost = LostPacket {
+            sequence: 112,
+            frame: 40,
+            is_repair: false,
+            sent_s: 10.0,
+            lost_s: 10.0,
+            queue: "queue".into(),
+            why: "medium".into(),
+        };
+        let freeze = Freeze {
+            lost: vec![lost],
+            lost_packets: 1,
+            never_shown: 9,
+            ..late(10.4, 10.41, 10.47)
+        };
+        assert_eq!(
+            cause(&freeze),
+            "packet 112 of frame 40 lost at queue (medium); nothing could be shown before frame 300, which was \
+             captured 400 ms after the last one was shown; 9 frames never shown"
         );
     }
 }

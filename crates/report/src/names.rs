@@ -113,6 +113,7 @@ fn known(stem: &str) -> Option<&'static str> {
         "loss_share" => "share of packets lost",
         "drop_share" => "share of packets dropped",
         "freeze" => "time frozen",
+        "pause" => "time without a picture for more than 5 s",
         "stall33" => "gaps between frames above 33 ms",
         "stall50" => "gaps between frames above 50 ms",
         "stall100" => "gaps between frames above 100 ms",

@@ -159,18 +159,24 @@ pub fn end_state(results: &Results, run: u32) -> String {
 
 /// When the pictures of a run's calls stood still, and which packets made it so; empty if they never did.
 pub fn freezes(results: &Results, run: u32) -> String {
+    let data = Data::new(results);
+    let warmup = data.plan.scenarios[data.plan.runs[run as usize].scenario as usize].warmup_s;
     let mut out = String::new();
     for row in results.table.run(run) {
         for freeze in &row.freezes {
             out += &format!(
-                "{} {:.3} s for {:.0} ms: {}\n",
+                "{} {:.3} s for {:.0} ms{}: {}\n",
                 row.name,
                 freeze.from_s,
                 (freeze.to_s - freeze.from_s) * 1e3,
+                crate::freezes::counted(freeze, warmup),
                 crate::freezes::cause(freeze)
             );
             for lost in crate::freezes::lost(freeze) {
                 out += &format!("    packet {lost}\n");
+            }
+            for repair in crate::freezes::repairs(freeze) {
+                out += &format!("    packet {repair}\n");
             }
         }
     }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use sojourn_report::ReadRuns;
 use sojourn_report::{Options, compare, export, html, repeat, terminal};
 use sojourn_study::results::{
-    Check, Delays, FailedRun, Freeze, Kind, LostPacket, Plan, PlannedFlow, Results, Row, Series,
+    Check, Delays, FailedRun, Freeze, Kind, LostPacket, Plan, PlannedFlow, RepairStep, Results,
+    Row, Series,
     Verdict, View, ViewKind, Where,
 };
 
@@ -982,6 +983,7 @@ fn freeze() -> Freeze {
         never_shown: 0,
         lost: vec![lost],
         lost_packets: 1,
+        repairs: vec![RepairStep { sequence: 812, at_s: 3.234, is_copy: false }],
     }
 }
 
@@ -1006,9 +1008,10 @@ fn a_freeze_leads_to_the_packets_that_made_it() {
     assert_eq!(page.matches("<tr id=\"freeze-0-0\">").count(), 1);
     assert!(page.contains("812 of frame 97: &lt;queue&gt; full, 3.201 s"));
     assert!(page.contains("sojourn show ") && page.contains("--format pcap"));
+    assert!(page.contains("812 asked for at 3.234 s"));
     let text = terminal::freezes(&results, 0);
     assert!(
-        text.starts_with("cubic 3.200 s for 500 ms: 1 packet lost at <queue> (full)"),
+        text.starts_with("cubic 3.200 s for 500 ms: packet 812 of frame 97 lost at <queue> (full)"),
         "{text}"
     );
 }

@@ -74,6 +74,10 @@ pub fn find(name: &str, kinds: &[Kind]) -> Result<&'static Metric, SpecError> {
     let matching: Vec<&Metric> = of_kinds().filter(|metric| short(metric.name) == name).collect();
     match matching[..] {
         [metric] => Ok(metric),
+        // Flows and queues may have the same one.
+        [metric, ref others @ ..] if others.iter().all(|other| other.name == metric.name) => {
+            Ok(metric)
+        }
         [] => {
             let error = SpecError::new(format!("no metric is named '{name}'"));
             let all = || of_kinds().flat_map(|metric| [short(metric.name), metric.name]);
@@ -131,6 +135,7 @@ pub fn more_is_better(metric: &str) -> Option<bool> {
         "drop",
         "stall",
         "freeze",
+        "pause",
         "nack",
         "key_requests",
         "buffered",

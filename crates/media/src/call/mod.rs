@@ -48,7 +48,7 @@ sojourn_core::params! {
         pub extensions: Bytes = "16B", size(0, 100), "RTP header extensions and payload descriptor of a packet";
         pub nack: bool as Switch = "on", "the receiver asks for lost packets, and the sender sends them again";
         pub nack_again: bool as Switch = "on", "it asks again after nack_rtt; off: only when the next gap opens, for all that is missing (aiortc)";
-        pub nack_rtt: Span = "100ms", time(Span::from_millis(1), LONG), "time after which the receiver asks again, until it has measured the round trip";
+        pub nack_rtt: Span = "100ms", time(Span::from_millis(1), LONG), "time after which the receiver asks again, until it has measured the round trip; with known_rtt always";
         pub nack_wait: Span = "0ms", time(Span::ZERO, LONG), "how long the receiver waits before it asks for the first time, so that parity may come; not with nack_again=off";
         pub fec: Option<FecScheme> as Maybe<FecScheme> = "", "packets of parity from which the receiver restores lost video: ulpfec (RFC 5109 in RFC 2198, as libwebrtc for VP8) or flexfec (RFC 8627); without it there are none";
         pub fec_per_loss: f64 = "4", number(0.0, 100.0), "share of parity in all packets of the video and its parity, for each unit of the largest loss reported in 10 s; key frames get twice that";
@@ -68,7 +68,7 @@ sojourn_core::params! {
         pub adjuster: Option<bool> as Maybe<Switch> = "", "the encoder's rate is lowered where its frames are too large for an even pace, as libwebrtc does; without it on for gcc and off for the others";
         pub skip_after: Option<Span> as Maybe<Span> = "", time(Span::ZERO, LONG), "no frame is encoded while media has waited in the sender for longer; without it every frame is";
         pub copies: Option<Copies> as Maybe<Copies> = "", "which requests for a packet are answered; without it as the program does whose control it is, one for gcc and fixed, each for aiortc, and spaced for the others: spaced (10 ms after the last one or later), one (libwebrtc: none while a copy waits for its turn, nor for a round trip after one left) or each (aiortc: every one for the last 128 packets, and copies carry the time at which the packet first left)";
-        pub known_rtt: Option<Span> as Maybe<Span> = "", time(Span::ZERO, LONG), "the round trip that the receiver takes for known: while losses are repaired, its pictures wait for 0.9 of it, and 200ms at most; 0ms: it knows none; without it the receiver measures it (RFC 3611)";
+        pub known_rtt: Option<Span> as Maybe<Span> = "", time(Span::ZERO, LONG), "the round trip that the receiver takes for known: while losses are repaired, its pictures wait for 0.9 of it, and 200ms at most; 0ms: it knows none; when it asks again is nack_rtt's; without it the receiver measures it (RFC 3611)";
         pub lip_sync: bool as Switch = "on", "voice and video wait for each other as in libwebrtc, so that lips move with the words; with playout=adaptive";
         pub playout_delay: Span = "0ms", time(Span::ZERO, LONG), "least time from a frame's usual arrival until it is shown";
         pub key_gap: Option<Span> as Maybe<Span> = "", time(Span::ZERO, LONG), "a request for a key frame is ignored if it comes sooner after the last one that was answered; without it 0ms for aiortc and 300ms for the others, as libwebrtc has it";

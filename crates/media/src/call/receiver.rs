@@ -521,6 +521,9 @@ impl<const PARITY: bool> Receiver<PARITY> {
         let packets = sequences.len() as u32;
         let who = Who::Flow(self.ends.flow);
         around.observer.record(now, who, &Event::Nack { packets });
+        for sequence in sequences {
+            around.observer.record(now, who, &Event::Asked { sequence: *sequence });
+        }
         let sequences = sequences.iter().map(|sequence| *sequence as u16).collect();
         self.outbox.push_back(Nack { sequences }.write());
     }

@@ -351,7 +351,7 @@ impl FlowState {
                 self.count_sent(packet);
                 let datagrams = &mut self.datagrams;
                 datagrams.gaps.sent += 1;
-                datagrams.media.on_sent(rtp.stream, packet.ip_len());
+                datagrams.media.on_sent(packet.sent, rtp, packet.ip_len());
             }
             Body::Echo { .. } if packet.direction == Direction::Forward => {
                 self.count_sent(packet);

@@ -43,8 +43,8 @@ pub(super) struct Frames {
     hit: VecDeque<Time>,
     /// Such frames that `hit` has no place for.
     more_hit: u64,
-    /// Counts at the end of the warm-up, for the two rules.
-    before: (Freezes, Freezes),
+    /// Counts at the end of the warm-up: freezes by the two rules, and pauses.
+    before: (Freezes, Freezes, Freezes),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -140,7 +140,7 @@ impl Frames {
 
     /// A frame of a call is shown, so long after it was captured. Such frames are not followed packet by
     /// packet here; the call's receiver tells what becomes of them.
-    /// Returns whether the wait for it was a freeze by libwebrtc's rule.
+    /// Returns whether the wait for it was a freeze by libwebrtc's rule, or a pause.
     pub(super) fn on_shown(&mut self, now: Time, delay: Span) -> bool {
         if !self.hit.is_empty() {
             self.forget_hit(now - delay);
@@ -191,13 +191,14 @@ impl Frames {
         self.gap.clear();
         self.squares = 0.0;
         self.stalls = Default::default();
-        self.before = (self.libwebrtc.found(), self.w3c.found());
+        self.before = (self.libwebrtc.found(), self.w3c.found(), self.w3c.pauses());
     }
 
-    /// The time up to which the picture stands still at the end, if that is a freeze.
+    /// The time up to which the picture stands still at the end, if that is a freeze or a pause.
     pub(super) fn frozen_until(&self) -> Option<Time> {
         let stands = self.last_complete.is_some_and(|last| self.last_sent > last);
-        (stands && self.libwebrtc.clone().on_frame(self.last_sent)).then_some(self.last_sent)
+        (stands && self.libwebrtc.clone().on_frame(self.last_sent).is_some())
+            .then_some(self.last_sent)
     }
 
     pub(super) fn finish(mut self, end: Time) -> FrameMetrics {
@@ -213,25 +214,29 @@ impl Frames {
         }
         self.hit.iter().for_each(|captured| self.recent.on_lost(*captured));
         // A gap that no frame ended is a stall or a freeze too, as long as there was something to show.
+        let mut open = 0.0;
         if let Some(last) = self.last_complete
             && self.last_sent > last
         {
+            open = self.last_sent.since(last).as_secs_f64();
             self.stall(self.last_sent.since(last));
             self.libwebrtc.on_frame(self.last_sent);
             self.w3c.on_frame(self.last_sent);
         }
         let (gap, libwebrtc, w3c) =
             (self.gap.distribution(), self.libwebrtc.found(), self.w3c.found());
+        let squares = self.squares + open * open;
         FrameMetrics {
             complete: self.complete,
             lost: self.lost + self.hit.len() as u64 + self.more_hit,
             undecided: self.recent.undecided(end),
-            harmonic_fps: (self.squares > 0.0).then(|| gap.sum() as f64 / 1e9 / self.squares),
+            harmonic_fps: (squares > 0.0).then(|| (gap.sum() as f64 / 1e9 + open) / squares),
             delay: self.delay.distribution(),
             gap,
             stalls: self.stalls,
             freezes: libwebrtc - self.before.0,
             freezes_w3c: w3c - self.before.1,
+            pauses: self.w3c.pauses() - self.before.2,
         }
     }
 
@@ -248,7 +253,7 @@ impl Frames {
         }
         self.w3c.on_frame(now);
         self.last_complete = Some(now);
-        self.libwebrtc.on_frame(now)
+        self.libwebrtc.on_frame(now).is_some()
     }
 
     fn stall(&mut self, gap: Span) {

@@ -6,13 +6,15 @@ use alloc::vec::Vec;
 
 use sojourn_core::{DropReason, FrameEvent, FrameStage, Packet, PortId, RtpBody, RtpStream, Time};
 
-use crate::outcome::{CompletingPacket, Freeze, LostPacket};
+use crate::outcome::{CompletingPacket, Freeze, LostPacket, RepairStep};
 
 /// Freezes that are kept; further ones are only counted.
 const MOST_FREEZES: usize = 200;
 /// Lost packets that a freeze names; further ones are only counted.
 const MOST_LOST: usize = 40;
-/// Frames and lost packets that are remembered while nothing is shown.
+/// Steps of repair that a freeze has; a packet that never comes is asked for a hundred times.
+const MOST_STEPS: usize = 40;
+/// Frames, lost packets and steps of repair that are remembered while nothing is shown.
 const MOST_PENDING: usize = 1 << 12;
 
 #[derive(Clone, Debug, Default)]
@@ -23,6 +25,8 @@ pub(super) struct FreezeLog {
     encoded: u32,
     /// Packets of frames that have not been shown.
     lost: VecDeque<(Time, LostPacket)>,
+    /// What was done about lost packets since there are some.
+    repairs: VecDeque<RepairStep>,
     /// The packet that arrived last. When a frame is received, it is the one that made it complete.
     arrived: Option<Arrived>,
     shown: Option<Shown>,
@@ -64,6 +68,22 @@ impl FreezeLog {
         self.arrived = Some(Arrived { sequence, is_repair: false, sent });
     }
 
+    pub(super) fn on_asked(&mut self, now: Time, sequence: u32) {
+        self.on_repair(RepairStep { sequence, at: now, is_copy: false });
+    }
+
+    /// A copy of a packet of video leaves.
+    pub(super) fn on_copy(&mut self, now: Time, sequence: u32) {
+        self.on_repair(RepairStep { sequence, at: now, is_copy: true });
+    }
+
+    fn on_repair(&mut self, step: RepairStep) {
+        if self.repairs.len() == MOST_PENDING {
+            self.repairs.pop_front();
+        }
+        self.repairs.push_back(step);
+    }
+
     pub(super) fn on_dropped(
         &mut self,
         now: Time,
@@ -90,7 +110,7 @@ impl FreezeLog {
         self.lost.push_back((rtp.captured, lost));
     }
 
-    /// `froze` tells of a frame that is shown whether the wait for it was a freeze.
+    /// `froze` tells of a frame that is shown whether the wait for it was a freeze or a pause.
     pub(super) fn on_frame(&mut self, now: Time, event: &FrameEvent, froze: bool) {
         match event.stage {
             FrameStage::Encoded => {
@@ -140,6 +160,7 @@ impl FreezeLog {
                         freeze.lost.push(lost);
                     }
                 }
+                freeze.repairs = steps_for(&freeze.lost, &self.repairs);
             }
         }
     }
@@ -154,7 +175,7 @@ impl FreezeLog {
 
     #[inline]
     fn on_shown(&mut self, now: Time, captured: Time, froze: bool) {
-        if froze || !self.lost.is_empty() {
+        if froze || !(self.lost.is_empty() && self.repairs.is_empty()) {
             return self.explain(now, captured, froze);
         }
         while let Some(frame) = self.frames.front() {
@@ -196,6 +217,7 @@ impl FreezeLog {
                     never_shown: passed - 1,
                     lost: Vec::new(),
                     lost_packets: 0,
+                    repairs: Vec::new(),
                 },
             );
         self.lost.retain(|(of, lost)| {
@@ -208,6 +230,18 @@ impl FreezeLog {
             }
             !is_passed
         });
+        if let Some(freeze) = &mut freeze {
+            freeze.repairs = steps_for(&freeze.lost, &self.repairs);
+        }
+        if self.lost.is_empty() {
+            self.repairs.clear();
+        }
         self.found.extend(freeze);
     }
+}
+
+/// The first steps about these packets.
+fn steps_for(lost: &[LostPacket], repairs: &VecDeque<RepairStep>) -> Vec<RepairStep> {
+    let is_of = |step: &&RepairStep| lost.iter().any(|lost| lost.sequence == step.sequence);
+    repairs.iter().filter(is_of).take(MOST_STEPS).copied().collect()
 }

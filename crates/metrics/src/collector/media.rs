@@ -43,7 +43,7 @@ struct Voice {
 }
 
 impl Media {
-    /// `froze` tells of a frame that is shown whether the wait for it was a freeze.
+    /// `froze` tells of a frame that is shown whether the wait for it was a freeze or a pause.
     pub(super) fn on_frame(&mut self, now: Time, frame: &FrameEvent, froze: bool) {
         self.freezes.on_frame(now, frame, froze);
         let total = &mut self.total;
@@ -133,10 +133,13 @@ impl Media {
         self.control = Some(*control);
     }
 
-    pub(super) fn on_sent(&mut self, stream: RtpStream, bytes: u32) {
+    pub(super) fn on_sent(&mut self, now: Time, rtp: &RtpBody, bytes: u32) {
         self.sent_in_row += u64::from(bytes);
-        match stream {
-            RtpStream::Repair => self.total.repair_packets += 1,
+        match rtp.stream {
+            RtpStream::Repair => {
+                self.total.repair_packets += 1;
+                self.freezes.on_copy(now, rtp.sequence);
+            }
             RtpStream::Padding => self.total.padding_packets += 1,
             RtpStream::Video | RtpStream::Audio | RtpStream::Fec => {}
         }

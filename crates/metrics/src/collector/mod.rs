@@ -324,6 +324,9 @@ impl Observer for Collector {
                     Event::Completed { bytes, took } => flow.on_completed(now, *bytes, *took),
                     Event::Frame(frame) => flow.datagrams.on_frame(now, frame),
                     Event::Nack { packets } => flow.datagrams.media.on_nack(*packets),
+                    Event::Asked { sequence } => {
+                        flow.datagrams.media.freezes.on_asked(now, *sequence);
+                    }
                     Event::Voice(voice) => flow.datagrams.media.on_voice(voice),
                     Event::Fec(fec) => flow.datagrams.media.on_fec(**fec),
                     Event::KeyRequest => flow.datagrams.media.on_key_request(),
@@ -365,6 +368,7 @@ impl Observer for Collector {
                     | Event::Completed { .. }
                     | Event::Frame(_)
                     | Event::Nack { .. }
+                    | Event::Asked { .. }
                     | Event::KeyRequest
                     | Event::Fec(_)
                     | Event::Voice(_)

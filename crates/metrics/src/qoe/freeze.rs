@@ -5,7 +5,8 @@
 //! - [`FreezeRule::Libwebrtc`]: as `VideoQualityObserver` behaves: the gap joins the 30 first, and
 //!   the average is rounded down to milliseconds, as gaps are; at least 5 gaps must be known.
 //!
-//! A freeze counts with its whole length, and only once a frame ended it.
+//! A freeze counts with its whole length, and only once a frame ended it. A gap of more than 5 s is a pause (W3C `pauseCount`), which
+//! is no freeze and leaves the average alone, as in libwebrtc.
 
 use core::ops::Sub;
 
@@ -17,11 +18,25 @@ pub enum FreezeRule {
     Libwebrtc,
 }
 
-/// Freezes found so far.
+/// What the wait for a frame was, if it was longer than usual.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standstill {
+    Freeze,
+    Pause,
+}
+
+/// Freezes or pauses found so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Freezes {
     pub count: u64,
     pub total: Span,
+}
+
+impl Freezes {
+    fn add(&mut self, gap: Span) {
+        self.count += 1;
+        self.total += gap;
+    }
 }
 
 impl Sub for Freezes {
@@ -42,8 +57,11 @@ pub struct FreezeDetector {
     next: usize,
     sum: u64,
     found: Freezes,
+    pauses: Freezes,
 }
 
+/// A longer gap is a pause.
+pub const LONGEST_FREEZE: Span = Span::from_secs(5);
 /// Frames that the average is over.
 const WINDOW: usize = 30;
 const LIBWEBRTC_LEAST_GAPS: usize = 5;
@@ -51,14 +69,18 @@ const INCREASE: Span = Span::from_millis(150);
 
 impl FreezeDetector {
     pub fn new(rule: FreezeRule) -> Self {
-        let found = Freezes::default();
-        Self { rule, last: None, gaps: [0; WINDOW], known: 0, next: 0, sum: 0, found }
+        let (found, pauses) = Default::default();
+        Self { rule, last: None, gaps: [0; WINDOW], known: 0, next: 0, sum: 0, found, pauses }
     }
 
-    /// A frame is shown at `now`; returns whether the wait for it was a freeze.
-    pub fn on_frame(&mut self, now: Time) -> bool {
-        let Some(last) = self.last.replace(now) else { return false };
-        let gap = now.since(last);
+    /// A frame is shown at `now`; returns whether the wait for it was a freeze or a pause.
+    pub fn on_frame(&mut self, now: Time) -> Option<Standstill> {
+        let gap = now.since(self.last.replace(now)?);
+        if gap > LONGEST_FREEZE {
+            self.pauses.add(gap);
+            return Some(Standstill::Pause);
+        }
+        let last = now - gap;
         let is_freeze = match self.rule {
             FreezeRule::W3c => {
                 let average = self.average();
@@ -76,10 +98,13 @@ impl FreezeDetector {
             }
         };
         if is_freeze {
-            self.found.count += 1;
-            self.found.total += gap;
+            self.found.add(gap);
         }
-        is_freeze
+        is_freeze.then_some(Standstill::Freeze)
+    }
+
+    pub fn pauses(&self) -> Freezes {
+        self.pauses
     }
 
     pub fn found(&self) -> Freezes {
@@ -167,6 +192,26 @@ mod tests {
         for rule in [FreezeRule::W3c, FreezeRule::Libwebrtc] {
             let found = freezes(rule, shown.clone());
             assert_eq!(found, Freezes { count: 1, total: Span::from_millis(400) });
+        }
+    }
+
+    /// Behind a pause the average is what it was.
+    #[test]
+    fn more_than_five_seconds_are_a_pause_and_no_freeze() {
+        for rule in [FreezeRule::W3c, FreezeRule::Libwebrtc] {
+            for (gap, freezes, pauses) in [(5000, 1, 0), (5001, 0, 1)] {
+                let mut detector = FreezeDetector::new(rule);
+                for now in steady_then(30, Span::from_millis(gap)) {
+                    detector.on_frame(now);
+                }
+                assert_eq!((detector.found().count, detector.pauses().count), (freezes, pauses));
+            }
+            let mut detector = FreezeDetector::new(rule);
+            let mut shown = steady_then(30, Span::from_secs(60));
+            shown.push(*shown.last().expect("frames") + Span::from_millis(200));
+            let found = shown.iter().filter_map(|now| detector.on_frame(*now));
+            assert!(found.eq([Standstill::Pause, Standstill::Freeze]));
+            assert_eq!(detector.pauses().total, Span::from_secs(60));
         }
     }
 

@@ -7,7 +7,10 @@ mod jitter;
 mod transfer;
 mod voice;
 
-pub use freeze::{FreezeDetector, FreezeRule, Freezes, freezes, harmonic_fps, stall_ratio};
+pub use freeze::{
+    FreezeDetector, FreezeRule, Freezes, LONGEST_FREEZE, Standstill, freezes, harmonic_fps,
+    stall_ratio,
+};
 pub use jitter::{Jitter, ipdv, jitter, pdv};
 pub use transfer::EmptyPath;
 pub use voice::{Scorer, mos, mos_g107, mos_of_r, r, voice_delay_ms};

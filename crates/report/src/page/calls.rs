@@ -7,7 +7,7 @@ use sojourn_study::results::{Freeze, Kind, PlannedFlow, Row, Series};
 
 use super::figures::ALONE;
 use crate::data::Data;
-use crate::freezes::{cause, lost, ms};
+use crate::freezes::{cause, counted, lost, ms, repairs};
 use crate::markup::{Esc, shell_word};
 use crate::number::number;
 use crate::svg::{Band, Key, Panel, Size, Trace, timeline_with};
@@ -215,22 +215,24 @@ pub(super) fn table(out: &mut String, data: &Data<'_>, run: u32) {
              from 0, packets by their RTP sequence numbers.</p><div class=\"wide\"><table \
              class=\"numbers freezes\"><thead><tr><th scope=\"col\">call</th><th scope=\"col\">from \
              (s)</th><th scope=\"col\">for (ms)</th><th scope=\"col\">until frame</th><th \
-             scope=\"col\">because</th><th scope=\"col\">packets lost</th></tr></thead><tbody>";
+             scope=\"col\">because</th><th scope=\"col\">packets lost</th><th scope=\"col\">asked for, and \
+             sent again</th></tr></thead><tbody>";
     for (at, (call, freeze)) in freezes.iter().enumerate().take(MOST_ROWS) {
-        let counted =
-            if freeze.to_s < warmup { " <small>warm-up, not counted</small>" } else { "" };
         let packets = lost(freeze);
+        let repairs = repairs(freeze);
         let _ = write!(
             out,
-            "<tr id=\"{}\"><th scope=\"row\">{}</th><td>{:.3}{counted}</td><td>{:.0}</td><td>{}</td><td \
-             class=\"words\">{}</td><td class=\"words\">{}</td></tr>",
+            "<tr id=\"{}\"><th scope=\"row\">{}</th><td>{:.3}<small>{}</small></td><td>{:.0}</td><td>{}</td><td \
+             class=\"words\">{}</td><td class=\"words\">{}</td><td class=\"words\">{}</td></tr>",
             anchor(run, at),
             Esc(call),
             freeze.from_s,
+            counted(freeze, warmup),
             (freeze.to_s - freeze.from_s) * 1e3,
             freeze.frame,
             Esc(&cause(freeze)),
             Esc(&if packets.is_empty() { "none".to_owned() } else { packets.join("; ") }),
+            Esc(&repairs.join("; ")),
         );
     }
     *out += "</tbody></table></div>";
@@ -246,7 +248,8 @@ pub(super) fn table(out: &mut String, data: &Data<'_>, run: u32) {
         out,
         "<p class=\"command\">In text: <code>sojourn show {folder} {run}</code>. Every packet, for Wireshark: \
          <code>sojourn export {folder} {run} --format pcap --out run.pcapng</code>, then the filter \
-         <code>rtp.seq == N</code> for packet N.</p>"
+         <code>rtp.seq == N &amp;&amp; rtp.p_type == 96</code> for packet N. Copies of it have numbers of their own (type 97), \
+         and N in the first two bytes of their payload.</p>"
     );
 }
 

@@ -136,7 +136,9 @@ pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::results::{Bucket, CompletingPacket, Freeze, Kind, LostPacket, SeriesColumn};
+    use crate::results::{
+        Bucket, CompletingPacket, Freeze, Kind, LostPacket, RepairStep, SeriesColumn,
+    };
 
     fn freezes(kind: Kind, from_s: f64) -> Vec<Freeze> {
         let lost = LostPacket {
@@ -165,6 +167,7 @@ pub(crate) mod tests {
             never_shown: 0,
             lost: vec![lost],
             lost_packets: 1,
+            repairs: vec![RepairStep { sequence: 812, at_s: from_s + 0.1, is_copy: false }],
         };
         if kind == Kind::Flow { vec![freeze] } else { Vec::new() }
     }

@@ -342,6 +342,24 @@ pub struct Freeze {
     pub lost: Vec<LostPacket>,
     /// How many there are in all.
     pub lost_packets: u32,
+    /// What was done about those that are named, in order of time; the first steps. Older folders have none.
+    #[serde(default)]
+    pub repairs: Vec<RepairStep>,
+}
+
+impl Freeze {
+    /// It is so long that it counts as a pause.
+    pub fn is_pause(&self) -> bool {
+        self.to_s - self.from_s > sojourn_metrics::qoe::LONGEST_FREEZE.as_secs_f64()
+    }
+}
+
+/// The receiver of a call asks for a packet, or a copy of it leaves.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RepairStep {
+    pub sequence: u32,
+    pub at_s: f64,
+    pub is_copy: bool,
 }
 
 /// The packet with which a frame was complete.

@@ -13,7 +13,7 @@ use crate::engine::{self, Measured};
 use crate::metrics::values;
 use crate::results::{
     Bucket, CompletingPacket, Delays, FLOW_PLACES, Freeze, Kind, LINK_PLACES, LostPacket, Piece,
-    Plan, Row, RunResult, SeriesRows, Values,
+    Plan, RepairStep, Row, RunResult, SeriesRows, Values,
 };
 use crate::shape::shape;
 use crate::study::Study;
@@ -174,6 +174,11 @@ fn freezes(metrics: &RunMetrics, flow: &FlowMetrics) -> Vec<Freeze> {
         queue: metrics.links[lost.place.index()].name.clone(),
         why: lost.why.name().to_owned(),
     };
+    let step = |step: &sojourn_metrics::RepairStep| RepairStep {
+        sequence: step.sequence,
+        at_s: step.at.as_secs_f64(),
+        is_copy: step.is_copy,
+    };
     let freeze = |freeze: &sojourn_metrics::Freeze| Freeze {
         from_s: freeze.from.as_secs_f64(),
         to_s: freeze.to.as_secs_f64(),
@@ -191,6 +196,7 @@ fn freezes(metrics: &RunMetrics, flow: &FlowMetrics) -> Vec<Freeze> {
         never_shown: freeze.never_shown,
         lost: freeze.lost.iter().map(lost).collect(),
         lost_packets: freeze.lost_packets,
+        repairs: freeze.repairs.iter().map(step).collect(),
     };
     flow.media.freezes.iter().map(freeze).collect()
 }

@@ -13,6 +13,7 @@ mod tests;
 pub(super) use ladder::{Ladder, LadderForm, Player};
 
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::vec::Vec;
 
 use sojourn_core::param::{Needed, number, size, time, whole};
@@ -49,6 +50,11 @@ impl SourceModel for Config {
     }
 
     fn read(&mut self, name: &str, text: &str) -> Result<(), SpecError> {
+        let (least, most) = (self.least, self.most);
+        if least > most {
+            let problem = SpecError::new(format!("{least} is more than 'most', {most}"));
+            return Err(problem.allow([format!("{most} or less")]).about("least"));
+        }
         self.files.read(name, text, self.skip)
     }
 

@@ -37,6 +37,13 @@ fn play(config: &Config, fps: f64, kbps: u64, count: usize) -> Vec<u32> {
     (0..count).map(|_| source.capture(&wanted).expect("no frame is dropped").size).collect()
 }
 
+#[test]
+fn least_above_most_is_refused() {
+    let words = "files=200kbit:a least=2000B most=100B";
+    let error = read(words, &[("a", "4000")]).expect_err("out of order");
+    assert_eq!(error.parameter(), Some("least"), "{error}");
+}
+
 /// RFC 8593 section 6.2.
 #[test]
 fn sizes_are_interpolated_within_the_ladder_and_scaled_outside_it() {
