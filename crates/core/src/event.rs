@@ -2,7 +2,7 @@
 //! from nothing else, so a number means the same whatever engine produced the packets.
 
 use crate::ids::{FlowId, PortId};
-use crate::packet::Packet;
+use crate::packet::{Direction, Packet};
 use crate::units::{Rate, Span, Time};
 
 /// Where an event happened.
@@ -117,6 +117,12 @@ pub enum Event<'a> {
     /// Among them is the packet of video with this sequence number.
     Asked {
         sequence: u32,
+    },
+    /// What the opaque packet with this number, which leaves now, has behind its headers.
+    Content {
+        direction: Direction,
+        number: u32,
+        bytes: &'a [u8],
     },
     /// The receiver of a call asks for a key frame.
     KeyRequest,

@@ -5,8 +5,8 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use sojourn_core::{
-    Body, Event, FecEvent, FrameEvent, FrameStage, Packet, Purpose, Queued, RtpBody, RtpStream,
-    Span, Stream, Time, VoiceEvent, Who,
+    Body, Direction, Event, FecEvent, FrameEvent, FrameStage, Packet, Purpose, Queued, RtpBody,
+    RtpStream, Span, Stream, Time, VoiceEvent, Who,
 };
 use sojourn_host::{Around, Endpoint, Endpoints, FlowSetup};
 
@@ -708,9 +708,11 @@ impl<const PARITY: bool> Endpoint for Receiver<PARITY> {
     fn poll_transmit(&mut self, now: Time, around: &mut Around<'_>) -> Option<Packet> {
         let bytes = self.outbox.pop_front()?;
         let ip_len = IP_UDP + bytes.len() as u32 + SRTCP;
-        let content = around.contents.put(bytes, 1);
         let number = self.number;
         self.number += 1;
+        let event = Event::Content { direction: Direction::Reverse, number, bytes: &bytes };
+        around.observer.record(now, Who::Flow(self.ends.flow), &event);
+        let content = around.contents.put(bytes, 1);
         Some(self.ends.answer(now, ip_len, Body::Opaque { number, content }))
     }
 

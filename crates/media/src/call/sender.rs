@@ -6,8 +6,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use sojourn_core::{
-    Body, Ecn, Event, FecEvent, FrameEvent, FrameStage, Packet, Purpose, Rate, RateControl,
-    RtpBody, RtpStream, Span, Stream, Time, Who,
+    Body, Direction, Ecn, Event, FecEvent, FrameEvent, FrameStage, Packet, Purpose, Rate,
+    RateControl, RtpBody, RtpStream, Span, Stream, Time, Who,
 };
 use sojourn_host::{Around, Endpoint, Endpoints, FlowSetup};
 
@@ -639,6 +639,8 @@ impl<const PARITY: bool> Sender<PARITY> {
         around.observer.record(now, Who::Flow(self.ends.flow), &Event::Fec(&event));
         let number = self.number;
         self.number += 1;
+        let event = Event::Content { direction: Direction::Forward, number, bytes: &bytes };
+        around.observer.record(now, Who::Flow(self.ends.flow), &event);
         let content = around.contents.put(bytes, 1);
         let body = Body::Opaque { number, content };
         Packet { ecn: self.ecn, ..self.ends.packet(now, item.size, body) }
@@ -680,6 +682,8 @@ impl<const PARITY: bool> Sender<PARITY> {
         let ip_len = IP_UDP + bytes.len() as u32 + SRTCP;
         let number = self.number;
         self.number += 1;
+        let event = Event::Content { direction: Direction::Forward, number, bytes: &bytes };
+        around.observer.record(now, Who::Flow(self.ends.flow), &event);
         let content = around.contents.put(bytes, 1);
         self.ends.packet(now, ip_len, Body::Opaque { number, content })
     }

@@ -327,6 +327,7 @@ impl Observer for Collector {
                     Event::Asked { sequence } => {
                         flow.datagrams.media.freezes.on_asked(now, *sequence);
                     }
+                    Event::Content { .. } => {}
                     Event::Voice(voice) => flow.datagrams.media.on_voice(voice),
                     Event::Fec(fec) => flow.datagrams.media.on_fec(**fec),
                     Event::KeyRequest => flow.datagrams.media.on_key_request(),
@@ -369,6 +370,7 @@ impl Observer for Collector {
                     | Event::Frame(_)
                     | Event::Nack { .. }
                     | Event::Asked { .. }
+                    | Event::Content { .. }
                     | Event::KeyRequest
                     | Event::Fec(_)
                     | Event::Voice(_)

@@ -124,8 +124,8 @@ impl Connection {
         self.segments.last_key_value().is_some_and(|(last, _)| *last < self.acknowledged)
     }
 
-    /// The wire packets of an offloaded packet.
-    pub(super) fn frames(&mut self, packet: &Packet) -> Vec<Frame> {
+    /// The wire packets of an offloaded packet; `content` is what is known of an opaque one.
+    pub(super) fn frames(&mut self, packet: &Packet, content: &[u8]) -> Vec<Frame> {
         let whole = |bytes: Vec<u8>, length: u32, number: u64| Frame { bytes, length, number };
         match &packet.body {
             Body::Segment(segment) => {
@@ -155,7 +155,7 @@ impl Connection {
                 let payload = (packet.ip_len() as usize).saturating_sub(IPV4 + UDP);
                 let rtp = match &packet.body {
                     Body::Rtp(rtp) => rtp_header(packet, rtp),
-                    _ => Vec::new(),
+                    _ => content.to_vec(),
                 };
                 let (source, destination) = ports(packet);
                 let mut udp = Vec::new();

@@ -3,7 +3,7 @@
 //!
 //! What a simulated packet lacks is made up so that it is valid: addresses `10.x.y.z` by host,
 //! ports by flow, a handshake's options, checksums. Payload is zeros and is cut off, as with
-//! `tcpdump -s 96`; lengths are those of the whole packet. An offloaded packet is written as the
+//! `tcpdump -s 96`, but for RTCP and parity of calls, which are whole; lengths are those of the whole packet. An offloaded packet is written as the
 //! wire packets that it represents.
 //!
 //! If packets of one connection are captured at two points, an analyser takes the second copy for a
@@ -78,6 +78,8 @@ pub struct PcapObserver<W: Write> {
     /// The number of each tap point in the file.
     interfaces: BTreeMap<Tap, u32>,
     fates: Fates,
+    /// What opaque packets under way have behind their headers, by flow, direction and number. Those that are lost stay.
+    contents: BTreeMap<(u32, bool, u32), Vec<u8>>,
     /// The first error; after it nothing more is written.
     failed: Option<io::Error>,
 }
@@ -117,7 +119,8 @@ impl<W: Write> PcapObserver<W> {
         }
         out.write_all(&heads)?;
         let connections = BTreeMap::new();
-        Ok(Self { out, config, connections, interfaces, fates: Fates::default(), failed: None })
+        let (fates, contents) = Default::default();
+        Ok(Self { out, config, connections, interfaces, fates, contents, failed: None })
     }
 
     /// Writes the packets that are still held, and returns the writer.
@@ -141,7 +144,8 @@ impl<W: Write> PcapObserver<W> {
         else {
             return;
         };
-        for frame in connection.frames(packet) {
+        let content = content_of(packet).and_then(|key| self.contents.get(&key));
+        for frame in connection.frames(packet, content.map_or(&[], Vec::as_slice)) {
             self.fates.hold(
                 Held {
                     at: now,
@@ -199,6 +203,15 @@ fn connection_of(packet: &Packet) -> (u32, u32) {
     (packet.flow.0, packet.connection)
 }
 
+/// The key of an opaque packet's content.
+fn content_of(packet: &Packet) -> Option<(u32, bool, u32)> {
+    let is_back = packet.direction == Direction::Reverse;
+    match packet.body {
+        Body::Opaque { number, .. } => Some((packet.flow.0, is_back, number)),
+        _ => None,
+    }
+}
+
 /// A number of a connection's as one of its flow's.
 fn within_flow(packet: &Packet, number: u64) -> u64 {
     u64::from(packet.connection) << 32 | number
@@ -222,6 +235,10 @@ fn numbers(packet: &Packet) -> (u64, u64) {
 impl<W: Write> Observer for PcapObserver<W> {
     fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
         match (who, event) {
+            (Who::Flow(flow), Event::Content { direction, number, bytes }) => {
+                let key = (flow.0, *direction == Direction::Reverse, *number);
+                self.contents.insert(key, bytes.to_vec());
+            }
             (Who::Flow(flow), Event::Sent { packet }) => {
                 self.learn(packet);
                 match packet.direction {
@@ -239,6 +256,7 @@ impl<W: Write> Observer for PcapObserver<W> {
                     Direction::Forward => self.tap(now, Tap::Receiver(flow.0), packet, false, None),
                     Direction::Reverse => self.tap(now, Tap::Sender(flow.0), packet, false, None),
                 }
+                content_of(packet).map(|key| self.contents.remove(&key));
             }
             (Who::Port(port), Event::Enqueued { packet, .. }) => {
                 self.tap(now, Tap::QueueIn(port), packet, false, None);
