@@ -1011,7 +1011,7 @@ fn a_freeze_leads_to_the_packets_that_made_it() {
     assert!(page.contains("812 asked for at 3.234 s"));
     let text = terminal::freezes(&results, 0);
     assert!(
-        text.starts_with("cubic 3.200 s for 500 ms: packet 812 of frame 97 lost at <queue> (full)"),
+        text.starts_with("cubic 3.200 s for 500 ms (warm-up, not counted): packet 812 of frame 97 lost at <queue> (full)"),
         "{text}"
     );
 }
