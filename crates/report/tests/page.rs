@@ -8,8 +8,7 @@ use sojourn_report::ReadRuns;
 use sojourn_report::{Options, compare, export, html, repeat, terminal};
 use sojourn_study::results::{
     Check, Delays, FailedRun, Freeze, Kind, LostPacket, Plan, PlannedFlow, RepairStep, Results,
-    Row, Series,
-    Verdict, View, ViewKind, Where,
+    Row, Series, Verdict, View, ViewKind, Where,
 };
 
 fn page(results: &Results) -> String {
