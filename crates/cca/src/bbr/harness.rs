@@ -33,6 +33,7 @@ pub(crate) fn setup(seed: u64, rtt: Option<Span>) -> Setup {
         now: Time::ZERO,
         handshake_rtt: rtt,
         tick: Span::ZERO,
+        tick_phase: Span::ZERO,
         ecn: EcnFeedback::Classic,
         is_paced: false,
         random: StreamAddress { seed, run: 0 }.stream(1, Purpose::Controller),
