@@ -13,12 +13,10 @@ const MISSED: &[(&str, &str, &str)] = &[
     ("chr-p003-bbr-40M", "media_kbps alone", SLOW),
     ("chr-step-1000-q300", "after_10s_kbps 40", RISE),
     ("chr-step-2000-q100", "loss c2", GROUPS),
-    ("chr-step-2000-q100", "loss c2b", GROUPS),
     ("chr-tcp3p-bbr-4M-1bdp", "loss alone1", GROUPS),
     ("chr-tcp3p-bbr-4M-1bdp", "freezes tcp", STORM),
     ("chr-tcp3p-cubic-4M-4bdp", "media_kbps tcp", BESIDE),
-    ("chr-tcpfirst-cubic-4M-1bdp", "media_kbps both", BESIDE),
-    ("chr-tcpfirst-cubic-4M-1bdp", "tcp_kbps both", BESIDE),
+    ("chr-tcp3p-cubic-4M-4bdp", "media_kbps alone2", BESIDE),
     ("chr-tcpfirst-cubic-4M-4bdp", "media_kbps both", PROBES),
     ("chr-tcpfirst-cubic-4M-4bdp", "media_kbps media_end", PROBES),
     ("aio-control-20M", "freezes steady", AIO_HOST),
@@ -26,7 +24,6 @@ const MISSED: &[(&str, &str, &str)] = &[
     ("aio-loss-5", "freezes steady", AIO_LOSS),
     ("aio-p003-bbr-40M-30fps", "freezes alone", AIO_HOST),
     ("aio-p003-bbr-40M-30fps", "freezes tcp", AIO_HOST),
-    ("aio-p003-bbr-40M-30fps", "freezes tcp_loss1", AIO_HOST),
     ("aio-tcp3p-bbr-4M-1bdp", "freezes alone1", AIO_HOST),
     ("aio-tcp3p-bbr-4M-1bdp", "tcp_kbps tcp", AIO_STORM),
     ("aio-tcp3p-bbr-4M-1bdp", "freezes tcp", AIO_STORM),
@@ -34,6 +31,7 @@ const MISSED: &[(&str, &str, &str)] = &[
     ("aio-tcp3p-bbr-4M-4bdp", "wait_p50_ms tcp", AIO_STORM),
     ("aio-tcp3p-bbr-4M-4bdp", "freezes tcp", AIO_STORM),
     ("aio-tcp3p-cubic-4M-1bdp", "freezes alone1", AIO_HOST),
+    ("aio-tcp3p-cubic-4M-1bdp", "tcp_kbps tcp", AIO_STORM),
 ];
 
 const ENCODER: &str = "The machine could not encode 6 Mbit/s there. The runs on the quiet machine have 6.43 \
@@ -66,7 +64,8 @@ const STORM: &str = "When BBR began, measured calls fell into a storm of repairs
 
 const BESIDE: &str = "Near the bounds. In 4 BDP most calls have 500 to 800 kbit/s, and one or two of ten, whose slow rise ends after the \
     first decrease, more than a megabit. CUBIC's first seconds decide: in its fifth measured calls fell to 1.1 and 1.5 Mbit/s, \
-    and simulated ones to 1.5 to 1.8. In 1 BDP the means of 30 seeds are inside.";
+    and simulated ones to 1.5 to 1.8. When CUBIC has gone, simulated calls have 2.5 Mbit/s, \
+    their most, and measured ones 1.9 and 2.1.";
 
 const PROBES: &str = "The first probes decide where the call is for a minute. They left when CUBIC was about to lose packets or had just \
     lost some, and measured ones found 1.9 and 2.2 Mbit/s, which takes a third cluster: the second one has to find 1260 kbit/s. Simulated calls \
@@ -85,7 +84,8 @@ const AIO_STORM: &str = "Measured calls lose 60 to 80 % of what they send, nearl
     against TCP. The storms come about here too, beside CUBIC as long as measured; beside \
     BBR they end sooner, and behind 160 ms of FIFO, where the queue grows slowly enough to \
     be found as over-use, hardly begin. Measured ones sent up to 70 frames in a second there: \
-    the sender's process stood still and made up for it, and such bursts overflow any queue.";
+    the sender's process stood still and made up for it, and such bursts overflow any queue. In 1 BDP they leave CUBIC \
+    108 kbit/s here, 535 and 775 there.";
 
 #[test]
 fn simulation_does_what_measured_calls_did() {

@@ -316,10 +316,17 @@ impl ReceiveWindow {
     #[cold]
     #[inline(never)]
     fn whole_segments(&self, free: u64) -> u64 {
-        match self.buffer {
-            ReceiveBuffer::Window(_) => free,
-            _ if free < self.offered + self.mss && self.offered <= free => self.offered,
-            _ => free - free % self.mss.min(free).max(1),
+        if matches!(self.buffer, ReceiveBuffer::Window(_)) {
+            return free;
+        }
+        let all = (self.space * self.ratio / 256).min(self.clamp);
+        let mss = self.mss.min(all).max(1);
+        if self.offered + mss <= free || self.offered > free {
+            free - free % mss
+        } else if mss == all && free > self.offered + all / 2 {
+            free
+        } else {
+            self.offered
         }
     }
 

@@ -108,7 +108,9 @@ fn a_slow_reader_gets_what_it_reads_in_whole_segments() {
         let log = run(Some(reading(&[(2, SECOND)])), buffer.clone());
         let mbps = log.delivered as f64 * 8e-6 / 20.0;
         assert!((1.95..2.001).contains(&mbps), "{mbps} Mbit/s");
-        assert!(log.sent.iter().all(|(_, payload)| *payload == 1448));
+        // Except where one of the sender's calls of 128 KiB ends.
+        let short = log.sent.iter().filter(|(_, payload)| *payload != 1448).count() as u64;
+        assert!(short <= log.delivered >> 17, "{short} of {} bytes", log.delivered);
         assert_eq!(log.retransmissions, 0);
     }
 }
@@ -130,10 +132,11 @@ fn a_receiver_that_stops_is_probed_ever_more_rarely_and_tells_when_it_goes_on() 
             assert!((1.7..2.1).contains(&doubled), "{waits:?}");
         }
         assert!(log.probes.iter().all(|at| *at < Time::ZERO + secs(10) + SECOND));
-        // The reader reads at 10.01 s, tells of it, and data leaves 10 ms later.
+        // The reader reads at 10.01 s, and of a buffer, of which a sixteenth must be free, at 10.02 s too. It tells of it, and data leaves 10 ms later.
         let again = log.sent.iter().find(|(at, _)| *at > Time::ZERO + secs(9)).expect("data");
         let late = again.0.since(Time::ZERO + secs(10)).as_millis_f64();
-        assert!((19.9..25.0).contains(&late), "{late} ms");
+        let most = if buffer.receive_window.is_some() { 25.0 } else { 35.0 };
+        assert!((19.9..most).contains(&late), "{late} ms");
         assert_eq!(log.retransmissions, 0);
     }
 }
