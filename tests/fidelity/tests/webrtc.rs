@@ -24,6 +24,7 @@ const MISSED: &[(&str, &str, &str)] = &[
     ("aio-loss-5", "freezes steady", AIO_LOSS),
     ("aio-p003-bbr-40M-30fps", "freezes alone", AIO_HOST),
     ("aio-p003-bbr-40M-30fps", "freezes tcp", AIO_HOST),
+    ("aio-p003-bbr-40M-30fps", "freezes tcp_loss1", AIO_HOST),
     ("aio-tcp3p-bbr-4M-1bdp", "freezes alone1", AIO_HOST),
     ("aio-tcp3p-bbr-4M-1bdp", "tcp_kbps tcp", AIO_STORM),
     ("aio-tcp3p-bbr-4M-1bdp", "freezes tcp", AIO_STORM),

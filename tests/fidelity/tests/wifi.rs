@@ -7,19 +7,10 @@ const SEEDS: u64 = 24;
 
 /// Situation, number, and the mechanism found.
 const MISSED: &[(&str, &str, &str)] = &[
-    ("C-tcp-q1000", "mpdus_per_ppdu_down", BURST),
-    ("C-tcp-q1000", "mpdus_per_ppdu_up", BURST),
-    ("C-tcp-q1000", "sta0_down_airtime_share", BURST),
-    ("C-tcp-q1000", "throughput_mbps", BURST),
     ("E-edca-ul-n3-rts", "sta0_up_mbps", CHANCE),
     ("F-ax20-mcs5-down-q100", "mpdus_per_ppdu_up", ACKS),
     ("F-ax20-mcs5-up-q100", "collision_probability", UP),
 ];
-
-const BURST: &str = "In 6 s the slow station's window never ends its first recovery, or it loses a burst in slow start \
-    and stays small. In 14 of 24 seeds the cell has 12.2 to 13.3 Mbit/s, in five 16 to 19 and in five 24 to 38; in \
-    ns-3 all three have 14.5. The larger this is, the longer are aggregates and the more air has the first station: \
-    with 12.3 Mbit/s they are 6.3 and 5.0 MPDUs and 0.030. Cells with shorter queues agree.";
 
 const CHANCE: &str = "Three stations that differ in nothing share 104.1 Mbit/s here and there, 34.7 each. The first \
     of them has 34.5 here. It had 37.0 there, and the second 32.5, by chance.";

@@ -58,6 +58,8 @@ pub(super) struct Scoreboard {
     /// are in the records, too; here whole stretches can be skipped.
     sacked: Bits,
     lost: Bits,
+    /// How many more buffers than bursts there are.
+    cuts: i32,
 }
 
 impl Scoreboard {
@@ -73,6 +75,7 @@ impl Scoreboard {
             disordered: 0,
             sacked: Bits::new(),
             lost: Bits::new(),
+            cuts: 0,
         }
     }
 
@@ -138,6 +141,7 @@ impl Scoreboard {
     #[inline]
     pub(super) fn drop_first(&mut self) {
         debug_assert!(!self.is_empty());
+        self.cuts -= self.cuts_behind(self.first);
         self.unlist(self.first);
         let record = self.record(self.first);
         if record.is_sacked {
@@ -162,6 +166,9 @@ impl Scoreboard {
         if self.passed <= last {
             self.passed = NONE;
         }
+        if last + 1 < self.end && self.record(last + 1).is_sacked {
+            self.cuts -= self.cuts_behind(last);
+        }
         self.first = last + 1;
     }
 
@@ -181,6 +188,7 @@ impl Scoreboard {
 
     /// The segment is selectively acknowledged.
     pub(super) fn set_sacked(&mut self, segment: u32) {
+        self.cuts -= self.cuts_around(segment);
         let record = self.record_mut(segment);
         record.is_sacked = true;
         record.has_history = true;
@@ -189,12 +197,15 @@ impl Scoreboard {
             self.lost.clear(segment);
         }
         self.sacked.set(segment);
+        self.cuts += self.cuts_around(segment);
         self.unlist(segment);
     }
 
     /// The receiver has dropped a segment that it had selectively acknowledged.
     pub(super) fn clear_sacked(&mut self, segment: u32) {
+        self.cuts -= self.cuts_around(segment);
         self.record_mut(segment).is_sacked = false;
+        self.cuts += self.cuts_around(segment);
         self.sacked.clear(segment);
     }
 
@@ -238,24 +249,33 @@ impl Scoreboard {
         self.sacked.next_clear(from, end)
     }
 
-    /// In how many buffers Linux keeps what was sent: each burst has one, which is cut where a part of it is selectively acknowledged; all
-    /// that is selectively acknowledged in one piece is joined to one.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn buffers(&self) -> u32 {
-        let (mut at, mut buffers) = (self.first, 0);
-        while at < self.end {
-            let sacked = self.sacked.next_set(at, self.end);
-            if sacked > at {
-                buffers += self.record(sacked - 1).burst - self.record(at).burst + 1;
-            }
-            if sacked == self.end {
-                break;
-            }
-            buffers += 1;
-            at = self.sacked.next_clear(sacked, self.end);
+    /// In how many buffers Linux keeps what was sent, in bursts up to that before `bursts`: each burst has one, which is cut where a part of it
+    /// is selectively acknowledged; all that is selectively acknowledged in one piece is joined to one.
+    #[inline]
+    pub(super) fn buffers(&self, bursts: u32) -> u32 {
+        if self.is_empty() {
+            return 0;
         }
-        buffers
+        (bursts - self.record(self.first).burst).saturating_add_signed(self.cuts)
+    }
+
+    /// How many more buffers begin behind this segment than bursts do.
+    fn cuts_behind(&self, segment: u32) -> i32 {
+        if segment < self.first || segment + 1 >= self.end {
+            return 0;
+        }
+        let (left, right) = (self.record(segment), self.record(segment + 1));
+        let ends_burst = i32::from(left.burst != right.burst);
+        match (left.is_sacked, right.is_sacked) {
+            (true, true) => -ends_burst,
+            (false, false) => 0,
+            _ => 1 - ends_burst,
+        }
+    }
+
+    fn cuts_around(&self, segment: u32) -> i32 {
+        segment.checked_sub(1).map_or(0, |before| self.cuts_behind(before))
+            + self.cuts_behind(segment)
     }
 
     /// The first segment from `from` on that is lost and not retransmitted; [`Scoreboard::end`] if
@@ -483,14 +503,20 @@ mod tests {
             steps in prop::collection::vec((0u8..6, 0u32..40, 0u64..3), 1..300),
         ) {
             let mut board = Scoreboard::new();
-            let (mut now, mut bound) = (0, (Time::ZERO, 0));
+            let (mut now, mut bound, mut bursts) = (0, (Time::ZERO, 0), 0);
             for (what, place, later) in steps {
                 now += later;
                 let at = Time::from_nanos(now);
                 let segment = board.first() + place % (board.end() - board.first()).max(1);
                 let record = (!board.is_empty()).then(|| *board.record(segment));
                 match (what, record) {
-                    (0 | 1, _) => board.push(at, Memo::default(), 0, 1448, 0),
+                    (0 | 1, _) => {
+                        let goes_on = what == 1
+                            && !board.is_empty()
+                            && !board.record(board.end() - 1).is_sacked;
+                        bursts += u32::from(!goes_on);
+                        board.push(at, Memo::default(), 0, 1448, bursts - 1);
+                    }
                     (2, Some(record)) if !record.is_sacked => board.set_sacked(segment),
                     (3, Some(record)) if !record.is_sacked => {
                         board.unlist(segment);
@@ -509,6 +535,12 @@ mod tests {
                     }
                     _ => {}
                 }
+                let pieces: Vec<(bool, u32)> = (board.first()..board.end())
+                    .map(|segment| *board.record(segment))
+                    .map(|record| (record.is_sacked, if record.is_sacked { 0 } else { record.burst }))
+                    .collect();
+                let buffers = pieces.chunk_by(|one, next| one == next).count();
+                prop_assert_eq!(board.buffers(bursts) as usize, buffers);
                 let before = |segment: u32, record: &Record| (record.sent, segment) < bound;
                 let mut walked = None;
                 let mut next = board.oldest_sent();

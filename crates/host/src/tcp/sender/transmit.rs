@@ -196,14 +196,7 @@ impl Sender {
     /// Memory of all that is not acknowledged.
     #[inline(always)]
     fn memory_taken(&self) -> u64 {
-        let sent = match self.board.is_empty() {
-            true => 0,
-            false if self.sacked_out == 0 => {
-                self.bursts - self.board.record(self.board.first()).burst
-            }
-            false => self.board.buffers(),
-        };
-        self.queue.taken(self.una_byte, sent)
+        self.queue.taken(self.una_byte, self.board.buffers(self.bursts))
     }
 
     /// True if only the pacer holds the burst back; then sets when to come back.
