@@ -168,7 +168,7 @@ fn a_probe_comes_first_and_then_timeouts_that_double() {
             let mut expected = vec![(probe, slack)];
             let (mut timeout, mut rto) = (probe + before.rto, before.rto);
             while timeout < returns {
-                slack = slack + coarseness(rto);
+                slack += coarseness(rto);
                 expected.push((timeout, slack));
                 // RFC 6298 section 5.5.
                 rto = rto * 2;
