@@ -37,6 +37,8 @@ pub(super) struct Sender<const PARITY: bool> {
     /// How long the machine takes to send a packet, and until when it is busy with the one before.
     gap: Span,
     busy: Time,
+    /// When there is something to do besides sending, as of the last time there was.
+    besides_packets: Time,
     fps: f64,
     min: Rate,
     max: Rate,
@@ -231,6 +233,7 @@ impl<const PARITY: bool> Sender<PARITY> {
             left: Time::ZERO,
             gap: spec.packet_gap,
             busy: Time::ZERO,
+            besides_packets: Time::ZERO,
             fps: spec.fps,
             min: spec.min_rate,
             max: spec.max_rate,
@@ -697,10 +700,16 @@ impl<const PARITY: bool> Endpoint for Sender<PARITY> {
             self.on_message(now, message);
         }
         self.settle(now, around);
+        self.besides_packets = self.next_besides_packets();
     }
 
     fn on_wake(&mut self, now: Time, around: &mut Around<'_>) {
         self.now = now;
+        // Mostly the machine is only ready for the next packet.
+        let reports = self.report_at <= now && self.packets > 0;
+        if now < self.besides_packets && now < self.control.next_wake() && !reports {
+            return;
+        }
         if now < self.stop {
             self.capture(now);
             self.speak(now);
@@ -709,11 +718,12 @@ impl<const PARITY: bool> Endpoint for Sender<PARITY> {
         if self.control.next_wake() <= now {
             self.control.on_wake(now);
         }
-        if self.report_at <= now && self.packets > 0 && self.report_due.is_none() {
+        if reports && self.report_due.is_none() {
             self.report_due = Some(RtpStream::Video);
             self.report_at = now + next_report(&mut self.random, REPORT_INTERVAL);
         }
         self.settle(now, around);
+        self.besides_packets = self.next_besides_packets();
     }
 
     fn poll_transmit(&mut self, now: Time, around: &mut Around<'_>) -> Option<Packet> {
@@ -732,10 +742,23 @@ impl<const PARITY: bool> Endpoint for Sender<PARITY> {
     }
 
     fn next_wake(&self) -> Time {
-        let encoded = self.encoding.front().map_or(Time::NEVER, |frame| frame.encoded);
         if self.is_over() {
-            return encoded;
+            return self.encoding.front().map_or(Time::NEVER, |frame| frame.encoded);
         }
+        let report = if self.packets > 0 { self.report_at.max(self.now) } else { Time::NEVER };
+        let pacer = self.pacer.next(self.now).max(self.busy);
+        let besides = match self.besides_packets {
+            Time::ZERO => self.next_besides_packets(),
+            known => known,
+        };
+        besides.min(report).min(pacer).min(self.control.next_wake())
+    }
+}
+
+impl<const PARITY: bool> Sender<PARITY> {
+    /// When it has something to do besides sending what is paced, and besides what the controller asks for.
+    fn next_besides_packets(&self) -> Time {
+        let encoded = self.encoding.front().map_or(Time::NEVER, |frame| frame.encoded);
         let spoken = self.audio.as_ref().map_or(Time::NEVER, |audio| {
             audio.source.next_capture().min(audio.next_report().max(self.now))
         });
@@ -743,9 +766,7 @@ impl<const PARITY: bool> Endpoint for Sender<PARITY> {
             true => self.source.next_capture().min(spoken),
             false => Time::NEVER,
         };
-        let report = if self.packets > 0 { self.report_at.max(self.now) } else { Time::NEVER };
-        let pacer = self.pacer.next(self.now).max(self.busy);
-        capture.min(encoded).min(report).min(pacer).min(self.control.next_wake())
+        capture.min(encoded)
     }
 }
 
