@@ -175,18 +175,20 @@ impl Ends {
         Self::Other(Other::Two(both, ends))
     }
 
+    /// When its sender must be woken, or, of a lone TCP connection, when to look whether it must.
     #[inline]
-    pub(crate) fn next_sender_wake(&self) -> Time {
+    pub(crate) fn next_sender_wake(&self, now: Time) -> Time {
         match self {
-            Self::Tcp { sender, .. } => sender.next_wake(),
+            Self::Tcp { sender, .. } => sender.next_look(now),
             Self::Other(other) => other.next_wake(Direction::Forward),
         }
     }
 
+    /// The same of its receiver.
     #[inline]
-    pub(crate) fn next_receiver_wake(&self) -> Time {
+    pub(crate) fn next_receiver_wake(&self, now: Time) -> Time {
         match self {
-            Self::Tcp { receiver, .. } => receiver.next_wake(),
+            Self::Tcp { receiver, .. } => receiver.next_look(now),
             Self::Other(other) => other.next_wake(Direction::Reverse),
         }
     }

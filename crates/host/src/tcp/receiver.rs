@@ -11,7 +11,7 @@ use sojourn_core::{
 use super::accecn::Counters;
 use super::ecn::{self, Echo};
 use super::reader::{AtOnce, Reader, Reading, Reads};
-use super::timer_wheel::TimerWheel;
+use super::timer_wheel::{TimerWheel, Waiting};
 use super::window::ReceiveWindow;
 use super::{Config, Endpoints, PacketBuffers};
 
@@ -60,9 +60,9 @@ pub struct Receiver<R = AtOnce> {
     /// Estimate of the interval between segments, which the delayed acknowledgement waits.
     ato: Span,
     last_arrival: Time,
-    delayed_at: Time,
-    /// When the timer fires that was set for a delayed acknowledgement; one that is sent doesn't stop it.
-    timer_at: Time,
+    /// The timer that was set for a delayed acknowledgement; one that is sent doesn't stop it, it is only no longer waited for.
+    delayed: Waiting,
+    waits: bool,
     wheel: TimerWheel,
     must_ack: bool,
     owes_ack: bool,
@@ -159,8 +159,8 @@ impl<R: Reads> Receiver<R> {
             has_started: false,
             ato: Span::ZERO,
             last_arrival: Time::ZERO,
-            delayed_at: Time::NEVER,
-            timer_at: Time::ZERO,
+            delayed: Waiting::OFF,
+            waits: false,
             wheel: config.timer_wheel(),
             must_ack: false,
             owes_ack: false,
@@ -220,8 +220,8 @@ impl<R: Reads> Receiver<R> {
 
     /// A time that [`Receiver::next_wake`] named has come.
     pub fn on_wake<O: Observer>(&mut self, now: Time, observer: &mut O) {
-        if now >= self.delayed_at {
-            self.delayed_at = Time::NEVER;
+        if self.waits && self.delayed.is_over(now, &self.wheel) {
+            self.waits = false;
             // The wait was too short for this sender, so the next one may be longer.
             self.ato = (self.ato * 2).min(DELAYED_ACK_MAX + self.rtt.min(DELAYED_ACK_MAX));
             self.must_ack |= self.owes_ack;
@@ -288,7 +288,19 @@ impl<R: Reads> Receiver<R> {
     }
 
     pub fn next_wake(&self) -> Time {
-        let timers = self.delayed_at.min(self.compressed_at);
+        self.wake_with(self.delayed.fires(&self.wheel))
+    }
+
+    /// When to look whether it must be woken: never later than [`Receiver::next_wake`], and for less. Nothing happens if it is woken
+    /// though it need not be.
+    #[inline(always)]
+    pub fn next_look(&self, now: Time) -> Time {
+        self.wake_with(if self.waits { self.delayed.look(now, &self.wheel) } else { Time::NEVER })
+    }
+
+    #[inline(always)]
+    fn wake_with(&self, delayed: Time) -> Time {
+        let timers = if self.waits { delayed.min(self.compressed_at) } else { self.compressed_at };
         timers.min(self.application.next_read()).min(self.changes_at)
     }
 
@@ -667,7 +679,7 @@ impl<R: Reads> Receiver<R> {
     fn echo_mark(&mut self, now: Time, ecn: Ecn, flags: TcpEcn) {
         let is_marked = ecn == Ecn::Ce;
         if is_marked != self.echoes_congestion {
-            if self.must_ack || !self.delayed_at.is_never() {
+            if self.must_ack || self.waits {
                 // This acknowledges what came before, and does not use up the segments to be
                 // acknowledged one by one.
                 let quick = self.quick;
@@ -724,8 +736,11 @@ impl<R: Reads> Receiver<R> {
     #[inline(always)]
     fn delay(&mut self, now: Time) {
         let longest = self.rtt.max(self.config.delayed_ack).min(DELAYED_ACK_MAX);
-        self.delayed_at = self.delayed_at.min(self.wheel.fires(now, self.ato.min(longest)));
-        self.timer_at = self.delayed_at;
+        let timer = Waiting::new(now, self.ato.min(longest));
+        if !self.waits || timer.fires(&self.wheel) < self.delayed.fires(&self.wheel) {
+            self.delayed = timer;
+        }
+        self.waits = true;
     }
 
     /// The first duplicates go out as they come, so that the sender sees the loss; later ones at
@@ -745,8 +760,9 @@ impl<R: Reads> Receiver<R> {
         if self.compressed_at.is_never() {
             self.compressed_at = now + COMPRESSION_DELAY.min(self.rtt / 20) + COMPRESSION_SLACK;
             // The timer of delayed acknowledgements, which nobody stops, sends what waits too.
-            if self.timer_at > now {
-                self.compressed_at = self.compressed_at.min(self.timer_at);
+            let timer = self.delayed.fires(&self.wheel);
+            if timer > now {
+                self.compressed_at = self.compressed_at.min(timer);
             }
         }
     }
@@ -764,7 +780,7 @@ impl<R: Reads> Receiver<R> {
     fn acknowledge(&mut self, now: Time) -> Packet {
         self.must_ack = false;
         self.owes_ack = false;
-        self.delayed_at = Time::NEVER;
+        self.waits = false;
         self.compressed = 0;
         self.compressed_at = Time::NEVER;
         let is_short = self.held > 0 && self.window.is_short(self.held, self.unread());

@@ -29,8 +29,7 @@ impl TimerWheel {
 
     /// A timer that is set now to wait so long fires then: it is set to the tick that comes when the wait is over, counted in whole ticks, and fires at
     /// the first multiple of its level behind that.
-    #[inline(always)]
-    pub(super) fn fires(&self, now: Time, wait: Span) -> Time {
+    fn fires(&self, now: Time, wait: Span) -> Time {
         if self.tick == 0 {
             return now + wait;
         }
@@ -39,6 +38,38 @@ impl TimerWheel {
         let shift = if wait < PLACES - 1 { 0 } else { level_shift(wait) };
         let fires = (((current + wait) >> shift) + 1) << shift;
         Time::from_nanos(fires.saturating_mul(self.tick).saturating_sub(self.offset))
+    }
+}
+
+/// A timer that is set. It never fires before `at`, when its wait is over. Most timers are set again before, so when exactly one fires is found out only where
+/// somebody must know.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    set: Time,
+    pub(super) at: Time,
+}
+
+impl Waiting {
+    pub(super) const OFF: Self = Self { set: Time::ZERO, at: Time::NEVER };
+
+    #[inline(always)]
+    pub(super) fn new(now: Time, wait: Span) -> Self {
+        Self { set: now, at: now + wait }
+    }
+
+    pub(super) fn fires(&self, wheel: &TimerWheel) -> Time {
+        if self.at.is_never() { self.at } else { wheel.fires(self.set, self.at.since(self.set)) }
+    }
+
+    #[inline(always)]
+    pub(super) fn is_over(&self, now: Time, wheel: &TimerWheel) -> bool {
+        now >= self.at && now >= self.fires(wheel)
+    }
+
+    /// When to look whether it is over: as long as its wait isn't, when that is.
+    #[inline(always)]
+    pub(super) fn look(&self, now: Time, wheel: &TimerWheel) -> Time {
+        if self.at > now { self.at } else { self.fires(wheel) }
     }
 }
 
@@ -70,6 +101,18 @@ mod tests {
         );
         assert_eq!(fires(MS, 0, 5 * MS + 1, 2 * MS + 1), 9 * MS);
         assert_eq!(fires(0, 0, 5, 3), 8);
+    }
+
+    #[test]
+    fn a_timer_is_looked_at_when_its_wait_is_over() {
+        let ms = |ms| Time::from_nanos(ms * MS);
+        let wheel = TimerWheel::new(Span::from_millis(10), Span::from_millis(7));
+        let timer = Waiting::new(ms(57), Span::from_millis(41));
+        assert_eq!(timer.look(ms(60), &wheel), ms(98));
+        assert_eq!(timer.look(ms(98), &wheel), ms(117), "from then on the tick is known");
+        assert!(!timer.is_over(ms(116), &wheel));
+        assert!(timer.is_over(ms(117), &wheel));
+        assert!(Waiting::OFF.look(ms(117), &wheel).is_never());
     }
 
     /// 62 ticks are the most of the first level.

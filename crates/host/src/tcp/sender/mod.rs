@@ -21,7 +21,7 @@ use super::prr::Prr;
 use super::rate::RateSampler;
 use super::rtt::RttEstimator;
 use super::scoreboard::{Record, Scoreboard};
-use super::timer_wheel::TimerWheel;
+use super::timer_wheel::{TimerWheel, Waiting};
 use super::window::ReceiveWindow;
 use super::write_queue::WriteQueue;
 use super::{Config, Endpoints};
@@ -131,11 +131,15 @@ pub(super) enum TimerKind {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timer {
     pub(super) kind: TimerKind,
-    pub(super) at: Time,
+    waiting: Waiting,
 }
 
 impl Timer {
-    pub(super) const OFF: Self = Self { kind: TimerKind::Retransmit, at: Time::NEVER };
+    pub(super) const OFF: Self = Self { kind: TimerKind::Retransmit, waiting: Waiting::OFF };
+
+    pub(super) fn is_off(&self) -> bool {
+        self.waiting.at.is_never()
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -274,7 +278,7 @@ impl Sender {
         if now >= self.source.next_wake() {
             self.source.on_wake(now);
         }
-        if now >= self.timer.at {
+        if self.timer.waiting.is_over(now, &self.wheel) {
             let kind = self.timer.kind;
             self.timer = Timer::OFF;
             match kind {
@@ -370,13 +374,23 @@ impl Sender {
             .at_first()
     }
 
-    #[inline(always)]
     pub fn next_wake(&self) -> Time {
+        self.wake_with(self.timer.waiting.fires(&self.wheel))
+    }
+
+    /// When to look whether it must be woken: never later than [`Sender::next_wake`], and for less. It must if that is `now`.
+    #[inline(always)]
+    pub fn next_look(&self, now: Time) -> Time {
+        self.wake_with(self.timer.waiting.look(now, &self.wheel))
+    }
+
+    #[inline(always)]
+    fn wake_with(&self, timer: Time) -> Time {
         match self.connection {
             // If the application writes meanwhile, its data counts from the moment of writing.
             Connection::Requesting { at, .. } => at.min(self.source.next_wake()),
             Connection::Answered | Connection::Established => {
-                self.timer.at.min(self.pacer.wake).min(self.source.next_wake())
+                timer.min(self.pacer.wake).min(self.source.next_wake())
             }
         }
     }
@@ -856,7 +870,7 @@ impl Sender {
         }
         // A probe or reordering timer was running instead. The timeout still counts from the
         // transmission of the first outstanding segment.
-        let wait = if self.timer.kind == TimerKind::Retransmit || self.timer.at.is_never() {
+        let wait = if self.timer.kind == TimerKind::Retransmit || self.timer.is_off() {
             self.rtt.rto()
         } else {
             self.until_timeout(now).max(Span::from_micros(1))
@@ -871,7 +885,7 @@ impl Sender {
     }
 
     pub(super) fn arm(&mut self, kind: TimerKind, now: Time, wait: Span) {
-        self.timer = Timer { kind, at: self.wheel.fires(now, wait) };
+        self.timer = Timer { kind, waiting: Waiting::new(now, wait) };
         self.probe_due = false;
     }
 

@@ -24,7 +24,7 @@ impl Sender {
     /// sender must ask.
     #[inline(never)]
     pub(super) fn persist(&mut self, now: Time) {
-        if self.board.is_empty() && self.timer.at.is_never() {
+        if self.board.is_empty() && self.timer.is_off() {
             self.persist = Persist::default();
             self.arm(TimerKind::Persist, now, self.persist_wait());
         }

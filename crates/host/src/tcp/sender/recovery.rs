@@ -459,7 +459,7 @@ impl Sender {
                 prr.on_ack(1, in_flight, false);
             }
         }
-        if self.timer.at.is_never() {
+        if self.timer.is_off() {
             self.rearm_retransmission(now);
         }
     }

@@ -355,7 +355,7 @@ impl Sender {
         self.on_burst(now, bytes, count, prior_in_flight, false);
         self.usage.wait(now, Waiting::Busy);
         // A probe timer restarts with every burst of new data.
-        let is_idle = was_empty || self.timer.at.is_never();
+        let is_idle = was_empty || self.timer.is_off();
         if !self.schedule_probe() && (is_idle || self.timer.kind == TimerKind::LossProbe) {
             self.rearm_retransmission(now);
         }
