@@ -188,7 +188,7 @@ impl Scoreboard {
 
     /// The segment is selectively acknowledged.
     pub(super) fn set_sacked(&mut self, segment: u32) {
-        self.cuts -= self.cuts_around(segment);
+        self.cuts += self.cuts_of(segment);
         let record = self.record_mut(segment);
         record.is_sacked = true;
         record.has_history = true;
@@ -197,15 +197,13 @@ impl Scoreboard {
             self.lost.clear(segment);
         }
         self.sacked.set(segment);
-        self.cuts += self.cuts_around(segment);
         self.unlist(segment);
     }
 
     /// The receiver has dropped a segment that it had selectively acknowledged.
     pub(super) fn clear_sacked(&mut self, segment: u32) {
-        self.cuts -= self.cuts_around(segment);
+        self.cuts -= self.cuts_of(segment);
         self.record_mut(segment).is_sacked = false;
-        self.cuts += self.cuts_around(segment);
         self.sacked.clear(segment);
     }
 
@@ -273,9 +271,18 @@ impl Scoreboard {
         }
     }
 
-    fn cuts_around(&self, segment: u32) -> i32 {
-        segment.checked_sub(1).map_or(0, |before| self.cuts_behind(before))
-            + self.cuts_behind(segment)
+    /// How many more there are if this segment is selectively acknowledged than if it isn't: on each side it is cut from the rest of its burst, or joined to what
+    /// is selectively acknowledged.
+    fn cuts_of(&self, segment: u32) -> i32 {
+        let own = self.record(segment).burst;
+        let beside = |segment: u32| {
+            if segment < self.first || segment >= self.end {
+                return 0;
+            }
+            let other = self.record(segment);
+            if other.is_sacked { -1 } else { i32::from(other.burst == own) }
+        };
+        beside(segment.wrapping_sub(1)) + beside(segment + 1)
     }
 
     /// The first segment from `from` on that is lost and not retransmitted; [`Scoreboard::end`] if

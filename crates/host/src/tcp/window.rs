@@ -31,13 +31,16 @@ fn unit_for(most: u64) -> u64 {
 pub(super) struct ReceiveWindow {
     buffer: ReceiveBuffer,
     mss: u64,
-    /// Windows are offered in units of so many bytes (RFC 7323 section 2.2).
+    /// Windows are offered in units of so many bytes, a power of two (RFC 7323 section 2.2).
     unit: u64,
     /// Memory allowed.
     space: u64,
     /// Advertisable share of it, in 1/256, and whether segments change it.
     ratio: u64,
     is_ratio_shown: bool,
+    /// What may be advertised while nothing takes memory, and the memory that [`ReceiveWindow::slow_start`] needs.
+    all: u64,
+    needed: u64,
     /// Above this it does not grow: where segments change no share, room for one stays free until the buffer grows.
     clamp: u64,
     /// Payload and memory of the full segment that showed the share, and whether the next segment
@@ -96,6 +99,8 @@ impl ReceiveWindow {
             space,
             ratio,
             is_ratio_shown: scale.is_none(),
+            all: full,
+            needed: (slow_start * 256).div_ceil(ratio),
             clamp: if scale.is_none() { u64::MAX } else { full.saturating_sub(mss).max(2 * mss) },
             shown: (0, 0),
             is_grown: false,
@@ -141,19 +146,33 @@ impl ReceiveWindow {
             self.shown = (payload, truesize);
             if self.is_ratio_shown {
                 self.ratio = (u64::from(payload) << 8).div_euclid(u64::from(truesize)).max(1);
+                self.on_change();
             }
         }
         // A packet takes memory until the application has read it, so the window stops growing that much short of the whole buffer.
-        let most = (self.space.saturating_sub(taken) * self.ratio / 256).min(self.clamp);
+        let most = self.share_of(self.space.saturating_sub(taken)).min(self.clamp);
         let grows = self.slow_start < most;
         if grows {
             let twice = 2 * u64::from(payload) * u64::from(segments);
             self.slow_start = (self.slow_start + twice.max(2 * self.mss)).min(most);
+            self.on_change();
         }
         if is_full && taken == u64::from(truesize) * u64::from(segments) {
             self.is_grown = self.slow_start >= most;
         }
         grows
+    }
+
+    /// The buffer, the share of it or the window that grows into it has changed.
+    fn on_change(&mut self) {
+        self.all = self.share_of(self.space);
+        self.needed = (self.slow_start * 256).div_ceil(self.ratio);
+    }
+
+    /// What may be advertised of so much memory.
+    #[inline]
+    fn share_of(&self, memory: u64) -> u64 {
+        memory * self.ratio / 256
     }
 
     /// The window has so many bytes from now on. What was advertised stays promised, so a smaller one
@@ -240,6 +259,7 @@ impl ReceiveWindow {
             };
             self.space = self.space.max(space.min(most));
             self.clamp = u64::MAX;
+            self.on_change();
             self.is_grown = false;
             self.copied_before = copied;
         }
@@ -267,7 +287,7 @@ impl ReceiveWindow {
     pub(super) fn advertise(&mut self, byte: u64, held: u64, unread: u64) -> u32 {
         let free = if unread == 0 { self.free(held) } else { self.free_beside(held, unread) };
         let free = if self.unit > 1 { free } else { self.whole_segments(free) };
-        self.offered = (self.edge.saturating_sub(byte)).max(free).next_multiple_of(self.unit);
+        self.offered = self.in_units(self.edge.saturating_sub(byte).max(free));
         self.edge = byte + self.offered;
         u32::try_from(self.offered).unwrap_or(u32::MAX)
     }
@@ -290,26 +310,34 @@ impl ReceiveWindow {
     /// Whether what has arrived and takes so much memory makes the window smaller while it is not read.
     #[inline(always)]
     pub(super) fn is_narrowed_by(&self, unread: u64) -> bool {
-        self.space.saturating_sub(unread) * self.ratio / 256 < self.slow_start
+        self.space.saturating_sub(unread) < self.needed
     }
 
     /// Whether the window is as large as the one offered last while something takes so much memory.
     #[inline(never)]
     pub(super) fn offers_as_before(&self, held: u64) -> bool {
-        self.free(held).next_multiple_of(self.unit) >= self.offered
+        self.in_units(self.free(held)) >= self.offered
+    }
+
+    /// Rounded up to a whole unit.
+    #[inline]
+    fn in_units(&self, bytes: u64) -> u64 {
+        (bytes + (self.unit - 1)) & !(self.unit - 1)
     }
 
     #[inline(always)]
     fn free(&self, held: u64) -> u64 {
         match self.buffer {
             ReceiveBuffer::Window(bytes) => bytes,
-            _ => {
-                let all = self.space * self.ratio / 256;
-                let free = self.space.saturating_sub(held) * self.ratio / 256;
-                if 2 * free < all.min(self.clamp) { self.little(free, all) } else { free }
-                    .min(self.slow_start)
-            }
+            _ if held == 0 => self.all.min(self.slow_start),
+            _ => self.free_of_rest(held).min(self.slow_start),
         }
+    }
+
+    #[inline(never)]
+    fn free_of_rest(&self, held: u64) -> u64 {
+        let free = self.share_of(self.space.saturating_sub(held));
+        if 2 * free < self.all.min(self.clamp) { self.little(free) } else { free }
     }
 
     /// A window that is not scaled is a multiple of segments, and remains as it is while less than a segment more is free.
@@ -319,7 +347,7 @@ impl ReceiveWindow {
         if matches!(self.buffer, ReceiveBuffer::Window(_)) {
             return free;
         }
-        let all = (self.space * self.ratio / 256).min(self.clamp);
+        let all = self.all.min(self.clamp);
         let mss = self.mss.min(all).max(1);
         if self.offered + mss <= free || self.offered > free {
             free - free % mss
@@ -333,17 +361,17 @@ impl ReceiveWindow {
     /// Of less than half of the buffer Linux offers whole units, and nothing of less than a sixteenth or a segment.
     #[cold]
     #[inline(never)]
-    fn little(&self, free: u64, all: u64) -> u64 {
+    fn little(&self, free: u64) -> u64 {
         let free = free - free % self.unit;
-        if free < all / 16 || free < self.mss.min(all).min(self.clamp) { 0 } else { free }
+        let least = (self.all / 16).max(self.mss.min(self.all).min(self.clamp));
+        if free < least { 0 } else { free }
     }
 
     /// Whether less than half of the buffer is free.
     pub(super) fn is_short(&self, held: u64, unread: u64) -> bool {
         let taken = held + unread * 256 / self.ratio;
         !matches!(self.buffer, ReceiveBuffer::Window(_))
-            && 2 * self.space.saturating_sub(taken) * self.ratio / 256
-                < (self.space * self.ratio / 256).min(self.clamp)
+            && self.share_of(2 * self.space.saturating_sub(taken)) < self.all.min(self.clamp)
     }
 
     /// Free space if `unread` bytes wait for the application. Of a window of a stated size, space below a segment, or below half of

@@ -330,28 +330,32 @@ impl Sender {
     /// The next packet that may leave now.
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
-        if let Connection::Requesting { at, wait, repeats } = self.connection {
-            if now < at {
-                return None;
-            }
-            self.connection =
-                Connection::Requesting { at: now + wait, wait: wait * 2, repeats: repeats + 1 };
-            // Only the first request waited for the address.
-            let waited = if repeats == 0 { self.config.address_resolution } else { Span::ZERO };
-            let asked = now - waited;
-            let ecn = self.offer().flags(repeats);
-            let body = Body::Handshake { asked, ecn };
-            return Some(self.ends.packet(now, 60, body));
-        }
-        if self.connection == Connection::Answered {
-            return Some(self.confirm(now));
+        if !matches!(self.connection, Connection::Established) {
+            return self.connect(now);
         }
         self.next_segment(now)
     }
 
-    /// The third packet of the handshake (RFC 9293 section 3.5).
+    /// The next packet of the handshake.
     #[cold]
     #[inline(never)]
+    fn connect(&mut self, now: Time) -> Option<Packet> {
+        let Connection::Requesting { at, wait, repeats } = self.connection else {
+            return Some(self.confirm(now));
+        };
+        if now < at {
+            return None;
+        }
+        self.connection =
+            Connection::Requesting { at: now + wait, wait: wait * 2, repeats: repeats + 1 };
+        // Only the first request waited for the address.
+        let waited = if repeats == 0 { self.config.address_resolution } else { Span::ZERO };
+        let asked = now - waited;
+        let ecn = self.offer().flags(repeats);
+        Some(self.ends.packet(now, 60, Body::Handshake { asked, ecn }))
+    }
+
+    /// The third packet of the handshake (RFC 9293 section 3.5).
     fn confirm(&mut self, now: Time) -> Packet {
         self.connection = Connection::Established;
         let body = Body::Ack(AckBody {
