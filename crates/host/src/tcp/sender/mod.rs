@@ -714,17 +714,21 @@ impl Sender {
     #[inline(always)]
     fn on_plain_acked(&mut self, now: Time, end: u32, outcome: &mut AckOutcome) {
         let first = self.board.first();
-        let first_sent = self.board.record(first).sent;
-        outcome.first_acked = outcome.first_acked.or(Some(first_sent));
+        let mut record = self.board.record(first);
+        outcome.first_acked = outcome.first_acked.or(Some(record.sent));
         outcome.original_delivered |= first < self.high_seq;
         if first < outcome.prior_highest_sacked {
             self.rack.on_reordering(self.highest_sacked - first);
         }
         let mut last = first;
-        while last + 1 < end && !self.board.record(last + 1).has_history {
+        while last + 1 < end {
+            let next = self.board.record(last + 1);
+            if next.has_history {
+                break;
+            }
+            record = next;
             last += 1;
         }
-        let record = self.board.record(last);
         self.una_byte = record.byte + u64::from(record.payload);
         outcome.last_acked_payload = record.payload;
         outcome.last_acked = Some(record.sent);
@@ -903,8 +907,8 @@ impl Sender {
         self.update_pacing_rate();
     }
 
-    pub(super) fn memo(&mut self, now: Time, segments: u32) -> Memo {
-        let in_flight = self.in_flight() + segments;
+    /// What the records of a burst keep, with which `in_flight` are under way.
+    pub(super) fn memo(&mut self, now: Time, in_flight: u32) -> Memo {
         let is_first = self.board.is_empty();
         self.rate.on_sent(now, is_first, in_flight, self.total_lost)
     }

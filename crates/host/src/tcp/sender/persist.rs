@@ -45,7 +45,8 @@ impl Sender {
         }
         let room = self.window_end.saturating_sub(self.nxt_byte);
         if room > 0 {
-            self.send_new(now, room.min(written).min(u64::from(self.config.mss)), 1);
+            let bytes = room.min(written).min(u64::from(self.config.mss));
+            self.send_new(now, bytes, 1, self.in_flight());
             return;
         }
         self.persist.is_due = true;

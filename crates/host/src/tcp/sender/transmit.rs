@@ -255,7 +255,7 @@ impl Sender {
         }
         self.window_had_room |= in_flight + count < cwnd;
         if full <= room.min(available) {
-            self.send_new(now, full, count);
+            self.send_new(now, full, count, in_flight);
         } else {
             let bytes = full.min(available).min(room);
             let rest = bytes % mss;
@@ -269,7 +269,7 @@ impl Sender {
             if bytes == 0 {
                 return Err(Hold::Deferred);
             }
-            self.send_new(now, bytes, bytes.div_ceil(mss) as u32);
+            self.send_new(now, bytes, bytes.div_ceil(mss) as u32, in_flight);
         }
         Ok(())
     }
@@ -314,17 +314,16 @@ impl Sender {
         if available == 0 || room < available {
             return false;
         }
-        self.send_new(now, available, 1);
+        self.send_new(now, available, 1, self.in_flight());
         true
     }
 
-    /// Sends `bytes` as `count` segments.
+    /// Sends `bytes` as `count` segments, behind `in_flight`.
     #[inline(always)]
-    pub(super) fn send_new(&mut self, now: Time, bytes: u64, count: u32) {
+    pub(super) fn send_new(&mut self, now: Time, bytes: u64, count: u32, in_flight: u32) {
         let mss = u64::from(self.config.mss);
-        let prior_in_flight = self.in_flight();
         let was_empty = self.board.is_empty();
-        let memo = self.memo(now, count);
+        let memo = self.memo(now, in_flight + count);
         let first = self.board.end();
         let mut left = bytes;
         for _ in 0..count {
@@ -352,7 +351,7 @@ impl Sender {
             push: count > 1 || ends_marked,
         });
         self.nxt_byte += bytes;
-        self.on_burst(now, bytes, count, prior_in_flight, false);
+        self.on_burst(now, bytes, count, in_flight, false);
         self.usage.wait(now, Waiting::Busy);
         // A probe timer restarts with every burst of new data.
         let is_idle = was_empty || self.timer.is_off();
@@ -392,9 +391,9 @@ impl Sender {
 
     /// Sends `first..end` again.
     pub(super) fn retransmit(&mut self, now: Time, first: u32, end: u32) {
-        let prior_in_flight = self.in_flight();
+        let in_flight = self.in_flight();
         let count = end - first;
-        let memo = self.memo(now, count);
+        let memo = self.memo(now, in_flight + count);
         let (mut bytes, mut push) = (0, count > 1);
         for segment in first..end {
             let record = self.board.record(segment);
@@ -415,7 +414,7 @@ impl Sender {
         });
         self.totals.retransmitted += u64::from(count);
         self.totals.bytes_retransmitted += bytes;
-        self.on_burst(now, bytes, count, prior_in_flight, true);
+        self.on_burst(now, bytes, count, in_flight, true);
         if first == self.board.first() && self.timer.kind != TimerKind::Reorder {
             self.arm(TimerKind::Retransmit, now, self.rtt.rto());
         }
