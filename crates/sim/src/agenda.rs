@@ -108,6 +108,12 @@ impl Agenda {
         }
     }
 
+    /// Whether `at` comes before the present wake of an end.
+    #[inline(always)]
+    pub(crate) fn is_sooner(&self, end: u32, at: Time) -> bool {
+        at < self.end_wakes[end as usize]
+    }
+
     /// Time in the high bits, place in the low bits, so the least key comes first.
     #[inline(always)]
     fn key(&self, place: Place, at: Time) -> u64 {

@@ -175,20 +175,27 @@ impl Ends {
         Self::Other(Other::Two(both, ends))
     }
 
-    /// When its sender must be woken, or, of a lone TCP connection, when to look whether it must.
     #[inline]
-    pub(crate) fn next_sender_wake(&self, now: Time) -> Time {
+    pub(crate) fn next_sender_wake(&self) -> Time {
         match self {
-            Self::Tcp { sender, .. } => sender.next_look(now),
+            Self::Tcp { sender, .. } => sender.next_wake(),
             Self::Other(other) => other.next_wake(Direction::Forward),
         }
     }
 
-    /// The same of its receiver.
-    #[inline]
-    pub(crate) fn next_receiver_wake(&self, now: Time) -> Time {
+    /// A time that [`Ends::next_sender_wake`] doesn't come before.
+    #[inline(always)]
+    pub(crate) fn least_sender_wake(&self) -> Time {
         match self {
-            Self::Tcp { receiver, .. } => receiver.next_look(now),
+            Self::Tcp { sender, .. } => sender.least_wake(),
+            Self::Other(_) => Time::ZERO,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn next_receiver_wake(&self) -> Time {
+        match self {
+            Self::Tcp { receiver, .. } => receiver.next_wake(),
             Self::Other(other) => other.next_wake(Direction::Reverse),
         }
     }

@@ -287,21 +287,22 @@ impl<R: Reads> Receiver<R> {
         self.outgoing.take()
     }
 
+    #[inline(always)]
     pub fn next_wake(&self) -> Time {
-        self.wake_with(self.delayed.fires(&self.wheel))
+        let others = self.next_wake_of_others();
+        if self.waits { self.delayed.or(others, &self.wheel) } else { others }
     }
 
-    /// When to look whether it must be woken: never later than [`Receiver::next_wake`], and for less. Nothing happens if it is woken
-    /// though it need not be.
+    /// A time that [`Receiver::next_wake`] doesn't come before, which takes less to find.
     #[inline(always)]
-    pub fn next_look(&self, now: Time) -> Time {
-        self.wake_with(if self.waits { self.delayed.look(now, &self.wheel) } else { Time::NEVER })
+    pub fn least_wake(&self) -> Time {
+        let others = self.next_wake_of_others();
+        if self.waits { self.delayed.at.min(others) } else { others }
     }
 
     #[inline(always)]
-    fn wake_with(&self, delayed: Time) -> Time {
-        let timers = if self.waits { delayed.min(self.compressed_at) } else { self.compressed_at };
-        timers.min(self.application.next_read()).min(self.changes_at)
+    fn next_wake_of_others(&self) -> Time {
+        self.compressed_at.min(self.application.next_read()).min(self.changes_at)
     }
 
     /// The first segment not received.

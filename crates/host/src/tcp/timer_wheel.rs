@@ -66,10 +66,10 @@ impl Waiting {
         now >= self.at && now >= self.fires(wheel)
     }
 
-    /// When to look whether it is over: as long as its wait isn't, when that is.
+    /// The first of when it fires and `other`.
     #[inline(always)]
-    pub(super) fn look(&self, now: Time, wheel: &TimerWheel) -> Time {
-        if self.at > now { self.at } else { self.fires(wheel) }
+    pub(super) fn or(&self, other: Time, wheel: &TimerWheel) -> Time {
+        if self.at < other { self.fires(wheel).min(other) } else { other }
     }
 }
 
@@ -104,15 +104,13 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_is_looked_at_when_its_wait_is_over() {
+    fn a_timer_is_over_at_its_tick_and_not_when_its_wait_is() {
         let ms = |ms| Time::from_nanos(ms * MS);
         let wheel = TimerWheel::new(Span::from_millis(10), Span::from_millis(7));
         let timer = Waiting::new(ms(57), Span::from_millis(41));
-        assert_eq!(timer.look(ms(60), &wheel), ms(98));
-        assert_eq!(timer.look(ms(98), &wheel), ms(117), "from then on the tick is known");
-        assert!(!timer.is_over(ms(116), &wheel));
-        assert!(timer.is_over(ms(117), &wheel));
-        assert!(Waiting::OFF.look(ms(117), &wheel).is_never());
+        assert_eq!([98, 116, 117].map(|at| timer.is_over(ms(at), &wheel)), [false, false, true]);
+        assert_eq!([97, 99, 118].map(|at| timer.or(ms(at), &wheel)), [97, 99, 117].map(ms));
+        assert!(Waiting::OFF.or(Time::NEVER, &wheel).is_never());
     }
 
     /// 62 ticks are the most of the first level.

@@ -18,11 +18,13 @@ impl<O: Observer> Engine<'_, O> {
                 Direction::Forward => {
                     receiver.on_packet(now, packet, self.observer);
                     let answer = &receiver.poll_transmit(now);
-                    let wake = receiver.next_look(now);
+                    let end = end_of(flow, RECEIVER);
+                    if self.agenda.is_sooner(end, receiver.least_wake()) {
+                        self.agenda.set_end_if_sooner(end, receiver.next_wake());
+                    }
                     if let Some(answer) = answer {
                         self.depart_aside(flow, answer);
                     }
-                    self.agenda.set_end_if_sooner(end_of(flow, RECEIVER), wake);
                 }
                 Direction::Reverse => {
                     sender.on_packet(now, packet, self.observer);
@@ -47,8 +49,8 @@ impl<O: Observer> Engine<'_, O> {
         self.drain_other_end(flow, sends, first);
         self.look_at_phase(flow);
         let wake = match sends {
-            Direction::Forward => self.flows[flow].ends.next_sender_wake(self.now),
-            Direction::Reverse => self.flows[flow].ends.next_receiver_wake(self.now),
+            Direction::Forward => self.flows[flow].ends.next_sender_wake(),
+            Direction::Reverse => self.flows[flow].ends.next_receiver_wake(),
         };
         self.agenda.set_end_if_sooner(end_of(flow, end), wake.max(self.now));
     }

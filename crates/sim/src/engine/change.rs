@@ -143,8 +143,7 @@ impl<O: Observer> Engine<'_, O> {
     /// The sending end has other plans than before.
     fn wake_soon(&mut self, flow: FlowId) {
         let ends = &self.flows[flow.index()].ends;
-        let (sender, receiver) =
-            (ends.next_sender_wake(self.now), ends.next_receiver_wake(self.now));
+        let (sender, receiver) = (ends.next_sender_wake(), ends.next_receiver_wake());
         let index = flow.index();
         self.agenda.set(self.end_place(index, SENDER), sender.max(self.now));
         self.agenda.set(self.end_place(index, RECEIVER), receiver.max(self.now));

@@ -15,11 +15,11 @@ impl<O: Observer> Engine<'_, O> {
             self.wake_other_sender(flow);
             return;
         };
-        if sender.next_look(self.now) <= self.now {
+        if sender.next_wake() <= self.now {
             sender.on_wake(self.now, self.observer);
             self.drain_sender(flow);
         }
-        let wake = self.flows[flow].ends.next_sender_wake(self.now);
+        let wake = self.flows[flow].ends.next_sender_wake();
         self.agenda.set(place, wake);
     }
 
@@ -29,10 +29,10 @@ impl<O: Observer> Engine<'_, O> {
         // A source of datagrams depends on nothing but the time.
         let wake = loop {
             let Some(source) = self.flows[flow].ends.datagrams() else {
-                if self.flows[flow].ends.next_sender_wake(now) <= now {
+                if self.flows[flow].ends.next_sender_wake() <= now {
                     self.wake_other_end(flow, Direction::Forward);
                 }
-                break self.flows[flow].ends.next_sender_wake(now);
+                break self.flows[flow].ends.next_sender_wake();
             };
             match &source.send(now) {
                 Some(packet) => self.depart_aside(flow, packet),
@@ -55,7 +55,7 @@ impl<O: Observer> Engine<'_, O> {
             }
             Ends::Other(_) => self.wake_other_end(flow, Direction::Reverse),
         }
-        let wake = self.flows[flow].ends.next_receiver_wake(self.now);
+        let wake = self.flows[flow].ends.next_receiver_wake();
         self.agenda.set(place, wake);
     }
 
@@ -111,8 +111,13 @@ impl<O: Observer> Engine<'_, O> {
 
     #[inline(always)]
     pub(super) fn reschedule_sender(&mut self, flow: usize) {
-        let wake = self.flows[flow].ends.next_sender_wake(self.now);
-        self.agenda.set_end_if_sooner(end_of(flow, SENDER), wake);
+        let ends = &self.flows[flow].ends;
+        let end = end_of(flow, SENDER);
+        // Most wakes are put off, so what the next one is need not be known.
+        if self.agenda.is_sooner(end, ends.least_sender_wake()) {
+            let wake = ends.next_sender_wake();
+            self.agenda.set_end_if_sooner(end, wake);
+        }
     }
 
     /// [`Engine::depart`] out of line: only where data leave does it pay to have it inlined.

@@ -257,7 +257,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         };
         for flow in 0..engine.flows.len() {
             engine.reschedule_sender(flow);
-            let wake = engine.flows[flow].ends.next_receiver_wake(Time::ZERO);
+            let wake = engine.flows[flow].ends.next_receiver_wake();
             engine.agenda.set_end_if_sooner(end_of(flow, RECEIVER), wake);
         }
         engine.set_step();

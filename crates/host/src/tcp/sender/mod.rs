@@ -378,23 +378,25 @@ impl Sender {
             .at_first()
     }
 
+    #[inline(always)]
     pub fn next_wake(&self) -> Time {
-        self.wake_with(self.timer.waiting.fires(&self.wheel))
-    }
-
-    /// When to look whether it must be woken: never later than [`Sender::next_wake`], and for less. It must if that is `now`.
-    #[inline(always)]
-    pub fn next_look(&self, now: Time) -> Time {
-        self.wake_with(self.timer.waiting.look(now, &self.wheel))
-    }
-
-    #[inline(always)]
-    fn wake_with(&self, timer: Time) -> Time {
         match self.connection {
             // If the application writes meanwhile, its data counts from the moment of writing.
             Connection::Requesting { at, .. } => at.min(self.source.next_wake()),
             Connection::Answered | Connection::Established => {
-                timer.min(self.pacer.wake).min(self.source.next_wake())
+                let others = self.pacer.wake.min(self.source.next_wake());
+                self.timer.waiting.or(others, &self.wheel)
+            }
+        }
+    }
+
+    /// A time that [`Sender::next_wake`] doesn't come before, which takes less to find.
+    #[inline(always)]
+    pub fn least_wake(&self) -> Time {
+        match self.connection {
+            Connection::Requesting { .. } => Time::ZERO,
+            Connection::Answered | Connection::Established => {
+                self.timer.waiting.at.min(self.pacer.wake).min(self.source.next_wake())
             }
         }
     }
