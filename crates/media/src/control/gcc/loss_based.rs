@@ -395,11 +395,12 @@ impl LossBased {
         }
     }
 
-    /// Whether padding may go on: it tests a rise only for a limited time.
+    /// Whether the rise may go on: padding, if there is any, tests one only for a limited time.
     fn may_go_on(&self, estimate: f64, now: Time) -> bool {
+        let longest = self.config.loss_padding;
         match self.padded {
-            Some((since, rate)) if self.state == State::Rising => {
-                since + self.config.loss_padding >= now || rate < estimate
+            Some((since, rate)) if self.state == State::Rising && !longest.is_zero() => {
+                since + longest >= now || rate < estimate
             }
             _ => true,
         }
