@@ -197,10 +197,20 @@ fn refuse_what_links_do(name: &str) -> Result<(), SpecError> {
 impl<P: Reshape + Send> AnyQdisc<P> {
     /// For a packet that can leave at once: does what [`Qdisc::enqueue`] and then [`Qdisc::dequeue`] would, without
     /// storing it. False, and nothing has happened, if the discipline must be asked in that way.
-    #[inline]
+    #[inline(always)]
     pub fn pass(&mut self, packet: &impl Queued) -> bool {
         match self {
             Self::FqCodel(queue) => queue.pass(packet),
+            _ => false,
+        }
+    }
+
+    /// [`Qdisc::enqueue`] of a `packet` that is as large as `like` and of the same flow, without a copy for the call.
+    /// False, and nothing has happened, if the discipline must be asked in that way.
+    #[inline(always)]
+    pub fn keep(&mut self, now: Time, like: &impl Queued, packet: impl FnOnce() -> P) -> bool {
+        match self {
+            Self::FqCodel(queue) => queue.keep(now, like, packet),
             _ => false,
         }
     }

@@ -76,7 +76,7 @@ impl<F> Rounds<F> {
 
     /// [`Rounds::join`] and [`Rounds::current`] for a flow that is alone among the old ones, where it stays: the flow
     /// and its deficit. `None`, and nothing has happened, if it is not.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn alone(&mut self, index: u32) -> Option<(&mut F, &mut i32)> {
         let Ring { first, last } = self.old;
         if self.new.first != NONE || first != index || last != index {

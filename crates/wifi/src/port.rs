@@ -45,6 +45,11 @@ pub trait Listener<P> {
     /// It was put into a frame, `waited` after it entered.
     fn framed(&mut self, now: Time, port: Port, packet: &P, waited: Span);
 
+    /// So many packets of so many octets all together were put into frames, each of which was [framed](Listener::framed).
+    fn left(&mut self, port: Port, packets: u32, octets: u32) {
+        let _ = (port, packets, octets);
+    }
+
     fn marked(&mut self, now: Time, port: Port, packet: &P);
 
     /// It had waited, and was dropped before it was in a frame.

@@ -22,6 +22,15 @@ pub(crate) struct Released {
     pub(crate) arrived: Time,
 }
 
+/// A packet that has come out, where it lies.
+#[derive(Debug)]
+pub(crate) struct Out<'a, P> {
+    pub(crate) port: Port,
+    pub(crate) packet: &'a mut P,
+    /// When the next comes out; never if there is none.
+    pub(crate) next: Time,
+}
+
 #[derive(Debug)]
 pub(crate) struct Store<P> {
     places: Vec<Place<P>>,
@@ -64,7 +73,7 @@ impl<P: Queued + Copy> Store<P> {
     }
 
     /// Each field is written where it stays: a packet that enters is copied once.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put(&mut self, packet: &P, port: Port, order: u64, arrived: Time) -> Slot {
         let slot = Slot(self.free);
         let Some(place) = self.places.get_mut(self.free as usize) else {
@@ -115,11 +124,10 @@ impl<P: Queued + Copy> Store<P> {
         chain.last = slot.0;
     }
 
-    /// The same, and it comes out at `out`.
+    /// To append packets that come out to `chain`, one after the other.
     #[inline]
-    pub(crate) fn append_out(&mut self, chain: &mut Chain, slot: Slot, out: Time) {
-        self.places[slot.0 as usize].out = out;
-        self.append(chain, slot);
+    pub(crate) fn appender<'a>(&'a mut self, chain: &'a mut Chain) -> Appender<'a, P> {
+        Appender { places: &mut self.places, ends: *chain, chain }
     }
 
     /// The same, and its number in the order is another one.
@@ -146,17 +154,67 @@ impl<P: Queued + Copy> Store<P> {
         &mut self,
         chain: &mut Chain,
         may: impl FnOnce(&Released) -> bool,
-    ) -> Option<Released> {
+    ) -> Option<(Released, &P)> {
         let place = self.places.get(chain.first as usize)?;
         if !may(&place.released) {
             return None;
         }
         chain.first = if chain.first == chain.last { NONE } else { place.next };
-        Some(place.released)
+        Some((place.released, &place.packet))
     }
 
     #[inline]
     pub(crate) fn pop(&mut self, chain: &mut Chain) -> Option<Released> {
-        self.pop_if(chain, |_| true)
+        self.pop_if(chain, |_| true).map(|(released, _)| released)
+    }
+
+    /// Takes the first out of `chain` and of its place, if its port is one that `may`. It can be read until another one is
+    /// put there.
+    #[inline(always)]
+    pub(crate) fn come_out_if(
+        &mut self,
+        chain: &mut Chain,
+        may: impl FnOnce(Port) -> bool,
+    ) -> Option<Out<'_, P>> {
+        let first = chain.first;
+        let place = self.places.get_mut(first as usize)?;
+        let port = place.released.port;
+        if !may(port) {
+            return None;
+        }
+        let second = core::mem::replace(&mut place.next, self.free);
+        self.free = first;
+        chain.first = if first == chain.last { NONE } else { second };
+        let next = self.next_out(chain);
+        Some(Out { port, packet: &mut self.places[first as usize].packet, next })
+    }
+}
+
+/// Appends packets that come out to a chain.
+pub(crate) struct Appender<'a, P> {
+    places: &'a mut [Place<P>],
+    /// The ends of `chain`, which are written back when all are appended.
+    ends: Chain,
+    chain: &'a mut Chain,
+}
+
+impl<P> Appender<'_, P> {
+    /// The packet is the last from now on, and comes out at `out`.
+    #[inline]
+    pub(crate) fn append(&mut self, slot: Slot, out: Time) {
+        self.places[slot.0 as usize].out = out;
+        if self.ends.is_empty() {
+            self.ends.first = slot.0;
+        } else {
+            self.places[self.ends.last as usize].next = slot.0;
+        }
+        self.ends.last = slot.0;
+    }
+}
+
+impl<P> Drop for Appender<'_, P> {
+    #[inline]
+    fn drop(&mut self) {
+        *self.chain = self.ends;
     }
 }

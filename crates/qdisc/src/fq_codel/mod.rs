@@ -196,9 +196,9 @@ impl<P: Queued + Copy> FqCodel<P> {
 
     /// Takes a packet in and gives it back at once, as [`Qdisc::enqueue`] and [`Qdisc::dequeue`] would, but without
     /// storing it. False, and nothing has happened, if other packets wait or CoDel would act.
-    #[inline]
+    #[inline(always)]
     pub fn pass(&mut self, packet: &impl Queued) -> bool {
-        let Self { config, law, rounds, store, stats, .. } = self;
+        let Self { config, rounds, store, stats, .. } = self;
         if store.backlog.packets > 0 || config.limit == 0 {
             return false;
         }
@@ -212,6 +212,14 @@ impl<P: Queued + Copy> FqCodel<P> {
             *deficit -= bytes as i32;
             return true;
         }
+        self.pass_others(index, bytes);
+        true
+    }
+
+    /// The same for a packet of a flow that is not alone: the flows whose turn comes before are found empty.
+    #[inline(never)]
+    fn pass_others(&mut self, index: u32, bytes: u32) {
+        let Self { law, rounds, stats, .. } = self;
         if rounds.join(index) {
             self.new_flow_count += 1;
         }
@@ -224,6 +232,22 @@ impl<P: Queued + Copy> FqCodel<P> {
         let (flow, deficit) = rounds.turn_mut(index);
         Law::let_pass(&mut flow.codel, bytes, stats);
         *deficit -= bytes as i32;
+    }
+
+    /// [`Qdisc::enqueue`] of a `packet` that is as large as `like` and of the same flow, if there is room for it. False, and
+    /// nothing has happened, if something would be dropped.
+    #[inline(always)]
+    pub fn keep(&mut self, now: Time, like: &impl Queued, packet: impl FnOnce() -> P) -> bool {
+        let (bytes, truesize) = (like.wire_len(), like.truesize());
+        let memory = self.store.memory_usage + u64::from(truesize);
+        if self.store.backlog.packets >= self.config.limit
+            || memory > self.config.memory_limit.as_u64()
+        {
+            return false;
+        }
+        let index = bucket(self.hash.flow(&like.flow_key()), self.config.flows);
+        let place = self.store.packets.put(now, &packet());
+        self.admit(index, place, bytes, truesize);
         true
     }
 

@@ -1,9 +1,9 @@
 //! A-MPDU and A-MSDU (sections 10.12 and 10.11): how much fits into one PPDU.
 
-use sojourn_core::Span;
+use sojourn_core::{Span, Time};
 
 use super::frames::{self, FCS, LLC_SNAP};
-use crate::phy::{Format, Mode, PPDU_MAX_TIME};
+use crate::phy::{Format, Mode, PPDU_MAX_TIME, Progress};
 
 /// What bounds an aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +61,12 @@ pub(crate) fn mpdu_octets(body: u32, is_qos: bool) -> u32 {
     body + FCS + if is_qos { frames::QOS_DATA_HEADER } else { frames::DATA_HEADER }
 }
 
+/// Octets of an MPDU that are around its only packet.
+#[inline]
+pub(crate) fn around_packet(is_qos: bool) -> u32 {
+    mpdu_octets(msdu_octets(0), is_qos)
+}
+
 /// A PSDU that grows by MPDUs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Psdu {
@@ -90,14 +96,6 @@ impl Psdu {
         self.last = octets;
     }
 
-    /// [`Psdu::add`] and [`Psdu::octets`].
-    #[inline]
-    pub(crate) fn grow(&mut self, mpdu: u32, mode: &Mode) -> u32 {
-        let octets = self.octets_with(mpdu);
-        self.add(mpdu);
-        if self.mpdus == 1 { self.octets(mode) } else { octets }
-    }
-
     /// The last MPDU becomes `mpdu` octets long.
     pub(crate) fn replace_last(&mut self, mpdu: u32) {
         self.padded -= frames::subframe(self.last);
@@ -113,12 +111,44 @@ impl Psdu {
     /// Octets on the air: an MPDU alone has a delimiter only in HE, whose PSDUs are A-MPDUs always.
     #[inline]
     pub(crate) fn octets(&self, mode: &Mode) -> u32 {
-        let is_bare = matches!(mode.format(), Format::Dsss | Format::NonHt | Format::HtMixed);
         match self.mpdus {
-            1 if is_bare => self.last,
+            1 if is_bare(mode) => self.last,
             _ => self.padded - frames::subframe(self.last) + frames::MPDU_DELIMITER + self.last,
         }
     }
+}
+
+/// A PSDU that is decoded MPDU by MPDU, while it is on the air.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Decoding {
+    progress: Progress,
+    /// With every subframe padded.
+    padded: u32,
+    /// Of the next MPDU: the first has none where an MPDU alone is sent without.
+    delimiter: u32,
+}
+
+impl Decoding {
+    /// Of a PPDU that begins at `start`.
+    pub(crate) fn new(mode: &Mode, start: Time) -> Self {
+        let delimiter = if is_bare(mode) { 0 } else { frames::MPDU_DELIMITER };
+        Self { progress: mode.progress(start), padded: 0, delimiter }
+    }
+
+    /// When the next MPDU has been received: when the PPDU would end behind it.
+    #[inline]
+    pub(crate) fn next(&mut self, mpdu: u32) -> Time {
+        let octets = self.padded + self.delimiter + mpdu;
+        self.padded += frames::subframe(mpdu);
+        self.delimiter = frames::MPDU_DELIMITER;
+        self.progress.end(octets)
+    }
+}
+
+/// Whether an MPDU alone is sent without a delimiter.
+#[inline]
+fn is_bare(mode: &Mode) -> bool {
+    matches!(mode.format(), Format::Dsss | Format::NonHt | Format::HtMixed)
 }
 
 #[cfg(test)]
@@ -132,8 +162,10 @@ mod tests {
         assert_eq!(mpdu, 1538);
         let mut psdu = Psdu::default();
         let ht = Mode::ht(15, Width::Mhz20, GuardInterval::Ns800).unwrap();
+        let mut decoding = Decoding::new(&ht, Time::ZERO);
         for _ in 0..42 {
-            assert_eq!(psdu.grow(mpdu, &ht), psdu.octets(&ht));
+            psdu.add(mpdu);
+            assert_eq!(decoding.next(mpdu), Time::ZERO + ht.txtime(psdu.octets(&ht)));
         }
         assert_eq!(psdu.octets(&ht), 64_846);
         assert_eq!(psdu.octets_with(mpdu), 66_390);

@@ -9,7 +9,7 @@ use alloc::collections::VecDeque;
 
 use sojourn_core::Time;
 
-use crate::store::Slot;
+use crate::store::{Appender, Slot};
 
 /// An MSDU that has a place in an MPDU.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +83,46 @@ impl Agreement {
         self.msdus.get_mut(index)
     }
 
+    /// Settles the MSDUs of a PPDU that ends at `end`, given by its number and how many MPDUs it has, and appends to `out`
+    /// what is passed on. `decide` says of the first MSDU of each MPDU, whose attempt is counted already, what becomes
+    /// of the MPDU, and when it was received. Gives how many MPDUs there were, and how many MSDUs are finished.
+    #[inline(always)]
+    pub(crate) fn settle<P>(
+        &mut self,
+        (number, all): (u32, u32),
+        end: Time,
+        mut out: Appender<'_, P>,
+        mut decide: impl FnMut(&Msdu) -> (Fate, Time),
+    ) -> (u32, u32) {
+        let (mut mpdus, mut done, mut repeat) = (0, 0, 0);
+        let mut decided = (Fate::Open, end);
+        let mut passing = Passing::new(end);
+        // Both parts of the ring: for each of them the loop is a plain one.
+        let (front, back) = self.msdus.as_mut_slices();
+        'all: for part in [front, back] {
+            for msdu in part {
+                if msdu.ppdu == number {
+                    if msdu.mpdu_octets > 0 {
+                        msdu.attempts = msdu.attempts.saturating_add(1);
+                        decided = decide(msdu);
+                        mpdus += 1;
+                        repeat += u32::from(decided.0 == Fate::Open);
+                    }
+                    (msdu.fate, msdu.received, msdu.ppdu) = (decided.0, decided.1, 0);
+                    done += u32::from(decided.0 != Fate::Open);
+                } else if mpdus == all && passing.is_over() {
+                    break 'all;
+                }
+                if let Some(at) = passing.next(msdu) {
+                    out.append(msdu.packet, at);
+                }
+            }
+        }
+        self.to_repeat += repeat;
+        (mpdus, done)
+    }
+
+    #[inline]
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Msdu> {
         self.msdus.iter_mut()
     }

@@ -133,6 +133,8 @@ pub(crate) struct Edcaf {
     backoff: u32,
     /// When the first of these slots begins; if there is none, when the frame is sent.
     start: Time,
+    /// Packets that wait to be sent.
+    pub(crate) pending: u32,
     /// Whether a frame waits.
     pub(crate) has_frames: bool,
     /// Whether it counts down.
@@ -152,6 +154,7 @@ impl Edcaf {
             failures: 0,
             backoff: 0,
             start: Time::ZERO,
+            pending: 0,
             has_frames: false,
             is_active: false,
             usual: None,

@@ -33,7 +33,7 @@ pub const MPDU_DELIMITER: u32 = 4;
 
 /// An MPDU in an A-MPDU, padded as all but the last are.
 pub const fn subframe(mpdu: u32) -> u32 {
-    (MPDU_DELIMITER + mpdu).next_multiple_of(4)
+    (MPDU_DELIMITER + mpdu + 3) & !3
 }
 
 /// Destination, source and length before every MSDU of an A-MSDU (section 9.3.2.2.2).

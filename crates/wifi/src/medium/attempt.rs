@@ -15,6 +15,13 @@ pub(crate) struct Ppdu {
     pub(crate) psdu: Psdu,
 }
 
+impl Ppdu {
+    /// Its number, and how many MPDUs it has.
+    pub(super) fn key(&self) -> (u32, u32) {
+        (self.number, self.psdu.mpdus)
+    }
+}
+
 /// What an exchange may take of its TXOP, response included.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Within {

@@ -7,8 +7,8 @@ use sojourn_qdisc::Reshape;
 use super::attempt::{Attempt, Ppdu, Serving, What, Within};
 use super::link::Sending;
 use super::{CATEGORIES, Medium, Reserved, Txop};
-use crate::mac::aggregation::Psdu;
-use crate::mac::block_ack::{Fate, Passing};
+use crate::mac::aggregation::Decoding;
+use crate::mac::block_ack::Fate;
 use crate::mac::edca::AccessCategory;
 use crate::mac::frames;
 use crate::phy::{Format, Mode};
@@ -317,7 +317,7 @@ impl<P: Reshape + Send> Medium<P> {
         if winners.len() > 1 {
             self.back_off_beaten(holder, expected, winners);
         }
-        let has_frames = self.pending[index] > 0 || has_request || self.owes_trigger(index);
+        let has_frames = self.edcafs[index].pending > 0 || has_request || self.owes_trigger(index);
         let edcaf = &mut self.edcafs[index];
         edcaf.has_frames = has_frames;
         if heard != Heard::Answered {
@@ -365,7 +365,7 @@ impl<P: Reshape + Send> Medium<P> {
             self.suspend(now, end, None, &[txop.edcaf]);
         }
         self.txop = None;
-        let has_frames = self.pending[index] > 0 || self.owes_trigger(index);
+        let has_frames = self.edcafs[index].pending > 0 || self.owes_trigger(index);
         let edcaf = &mut self.edcafs[index];
         edcaf.has_frames = has_frames;
         edcaf.back_off(end + edcaf.ifs);
@@ -429,7 +429,7 @@ impl<P: Reshape + Send> Medium<P> {
             let idle = if own_end < end { end + self.extended } else { end };
             let is_over = self.edcafs[index].fail(self.config.retry_limit);
             self.time_out(attempt.edcaf, own_end, idle, answer);
-            let mut has_frames = self.pending[index] > 0 || self.owes_trigger(index);
+            let mut has_frames = self.edcafs[index].pending > 0 || self.owes_trigger(index);
             if let Some(link) = link {
                 let agreement = &mut self.links[link].agreement;
                 agreement.bar_due &= !is_over;
@@ -516,86 +516,71 @@ impl<P: Reshape + Send> Medium<P> {
     /// by one from `start` on while the PPDU is on the air.
     pub(super) fn receive(&mut self, ppdu: &Ppdu, start: Time, end: Time) -> u32 {
         let link = ppdu.link as usize;
-        let sending = self.links[link].sending;
-        let Sending { error, mode, .. } = sending;
-        let index = self.edcaf_of(link);
-        let retry_limit = self.config.retry_limit;
-        let (random, outbox, store) = (&mut self.random, &mut self.outbox, &mut self.store);
-        let mut adaptive = self.rates.get_mut(link / CATEGORIES).and_then(Option::as_deref_mut);
-        let (mut error, mut octets) = (error, 0);
-        let (mut on_air, mut at) = (Psdu::default(), end);
-        let agreement = &mut self.links[link].agreement;
-        let (mut received, mut done, mut repeat) = (0, 0, 0);
-        let mut fate = Fate::Open;
-        let mut passing = Passing::new(end);
-        for msdu in agreement.iter_mut() {
-            if msdu.ppdu == ppdu.number {
-                if msdu.mpdu_octets > 0 {
-                    msdu.attempts = msdu.attempts.saturating_add(1);
-                    if let Some(adaptive) = &mut adaptive
-                        && octets != msdu.mpdu_octets
-                    {
-                        octets = msdu.mpdu_octets;
-                        error = adaptive.error(start, &sending, octets);
-                    }
-                    fate = match error > 0.0 && random.chance(error) {
-                        true if u16::from(msdu.attempts) >= retry_limit => Fate::Discarded,
-                        true => Fate::Open,
-                        false => Fate::Received,
-                    };
-                    let octets_so_far = on_air.grow(msdu.mpdu_octets, &mode);
-                    at = end.min(start + mode.txtime(octets_so_far));
-                    received += u32::from(fate == Fate::Received);
-                    repeat += u32::from(fate == Fate::Open);
-                }
-                (msdu.fate, msdu.received, msdu.ppdu) = (fate, at, 0);
-                done += u32::from(fate != Fate::Open);
-            } else if on_air.mpdus == ppdu.psdu.mpdus && passing.is_over() {
-                break;
-            }
-            if let Some(at) = passing.next(msdu) {
-                store.append_out(outbox, msdu.packet, at);
-            }
+        let Sending { error, mode, .. } = self.links[link].sending;
+        let mut decoding = Decoding::new(&mode, start);
+        let is_adaptive = self.rates.get(link / CATEGORIES).is_some_and(Option::is_some);
+        if error > 0.0 || is_adaptive {
+            return self.receive_some(ppdu, decoding, start, end);
         }
-        agreement.to_repeat += repeat;
-        self.counts[link / CATEGORIES].failed += u64::from(on_air.mpdus - received);
-        self.report(ppdu, received);
-        self.pending[index] -= done;
-        self.complete(ppdu, done > 0, end);
+        let Self { links, store, outbox, .. } = self;
+        let out = store.appender(outbox);
+        let (mpdus, done) = links[link].agreement.settle(ppdu.key(), end, out, |msdu| {
+            (Fate::Received, end.min(decoding.next(msdu.mpdu_octets)))
+        });
+        self.note_settled(ppdu, done, mpdus, end);
+        mpdus
+    }
+
+    /// The same where frames may get lost.
+    #[inline(never)]
+    fn receive_some(&mut self, ppdu: &Ppdu, mut decoding: Decoding, start: Time, end: Time) -> u32 {
+        let link = ppdu.link as usize;
+        let sending = self.links[link].sending;
+        let retry_limit = self.config.retry_limit;
+        let random = &mut self.random;
+        let mut adaptive = self.rates.get_mut(link / CATEGORIES).and_then(Option::as_deref_mut);
+        let (mut error, mut octets) = (sending.error, 0);
+        let mut received = 0;
+        let out = self.store.appender(&mut self.outbox);
+        let (mpdus, done) = self.links[link].agreement.settle(ppdu.key(), end, out, |msdu| {
+            if let Some(adaptive) = &mut adaptive
+                && octets != msdu.mpdu_octets
+            {
+                octets = msdu.mpdu_octets;
+                error = adaptive.error(start, &sending, octets);
+            }
+            let fate = match error > 0.0 && random.chance(error) {
+                true if u16::from(msdu.attempts) >= retry_limit => Fate::Discarded,
+                true => Fate::Open,
+                false => Fate::Received,
+            };
+            received += u32::from(fate == Fate::Received);
+            (fate, end.min(decoding.next(msdu.mpdu_octets)))
+        });
+        self.counts[link / CATEGORIES].failed += u64::from(mpdus - received);
+        self.note_settled(ppdu, done, received, end);
         received
     }
 
     /// No frame of a PPDU arrives.
     pub(super) fn lose(&mut self, ppdu: &Ppdu, end: Time) {
-        let link = ppdu.link as usize;
-        let index = self.edcaf_of(link);
         let retry_limit = self.config.retry_limit;
-        let Self { links, outbox, store, .. } = self;
-        let agreement = &mut links[link].agreement;
-        let (mut discarded, mut repeat) = (0, 0);
-        let mut fate = Fate::Open;
-        let mut passing = Passing::new(end);
-        for msdu in agreement.iter_mut() {
-            if msdu.ppdu == ppdu.number {
-                if msdu.mpdu_octets > 0 {
-                    msdu.attempts = msdu.attempts.saturating_add(1);
-                    fate = match u16::from(msdu.attempts) >= retry_limit {
-                        true => Fate::Discarded,
-                        false => Fate::Open,
-                    };
-                    repeat += u32::from(fate == Fate::Open);
-                }
-                (msdu.fate, msdu.ppdu) = (fate, 0);
-                discarded += u32::from(fate == Fate::Discarded);
-            }
-            if let Some(at) = passing.next(msdu) {
-                store.append_out(outbox, msdu.packet, at);
-            }
-        }
-        agreement.to_repeat += repeat;
-        self.report(ppdu, 0);
-        self.pending[index] -= discarded;
-        self.complete(ppdu, discarded > 0, end);
+        let Self { links, store, outbox, .. } = self;
+        let out = store.appender(outbox);
+        let (_, discarded) =
+            links[ppdu.link as usize].agreement.settle(ppdu.key(), end, out, |msdu| {
+                let is_over = u16::from(msdu.attempts) >= retry_limit;
+                (if is_over { Fate::Discarded } else { Fate::Open }, msdu.received)
+            });
+        self.note_settled(ppdu, discarded, 0, end);
+    }
+
+    /// So many MSDUs of a PPDU are finished, and so many of its MPDUs were received.
+    fn note_settled(&mut self, ppdu: &Ppdu, done: u32, received: u32, end: Time) {
+        let index = self.edcaf_of(ppdu.link as usize);
+        self.report(ppdu, received);
+        self.edcafs[index].pending -= done;
+        self.complete(ppdu, done > 0, end);
     }
 
     /// The PPDU leaves the hardware at `end`, when its finished frames are forgotten.

@@ -17,6 +17,7 @@ mod staged;
 #[cfg(test)]
 mod tests;
 
+use attempt::Ppdu;
 pub use config::{Config, LostBlockAck, Radio, Station};
 pub use counts::{AirCounts, LinkCounts};
 use hardware::{HardwareQueue, Prepared};
@@ -39,7 +40,7 @@ use crate::mac::edca::{AccessCategory, Countdown, Edcaf};
 use crate::phy::{Format, Mode};
 use crate::port::{Listener, Port};
 use crate::queueing::{Arrival, Hardware, Queue, QueueKind, Waiting};
-use crate::store::{Chain, Released, Store};
+use crate::store::{Chain, Out, Released, Store};
 
 const CATEGORIES: usize = AccessCategory::COUNT;
 
@@ -48,8 +49,6 @@ pub struct Medium<P: Reshape + Send> {
     countdown: Countdown,
     /// By node and access category; the access point is node 0, station s is node s + 1.
     edcafs: Vec<Edcaf>,
-    /// Packets that wait to be sent, by node and access category.
-    pending: Vec<u32>,
     /// Functions that have a frame or still count down.
     active: Vec<u16>,
     queues: Vec<Queue<P>>,
@@ -126,6 +125,17 @@ impl Reserved {
     }
 }
 
+/// What becomes of a packet that enters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// It is in its buffer.
+    Passed,
+    /// The buffer of its category is full, so it must [wait above](Medium::wait_above).
+    Waits,
+    /// It must be [offered](Medium::offer).
+    Offered,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Txop {
     edcaf: u16,
@@ -163,7 +173,6 @@ impl<P: Reshape + Send> Medium<P> {
         }
         let mut medium = Self {
             countdown: config.countdown(),
-            pending: alloc::vec![0; edcafs.len()],
             timeouts: alloc::vec![Time::ZERO; stations + 1],
             active: Vec::new(),
             counts: alloc::vec![LinkCounts::default(); 2 * stations],
@@ -212,16 +221,73 @@ impl<P: Reshape + Send> Medium<P> {
         Ok(medium)
     }
 
+    /// Takes a packet in that goes into its buffer at once and changes nothing of what happens next, because its function
+    /// counts down already. Otherwise nothing has happened, and it says what must.
+    #[inline(always)]
+    pub(crate) fn pass(&mut self, now: Time, port: Port, packet: &P) -> Entry {
+        let ac = self.category(packet);
+        let node = Self::node_of(port);
+        let index = node * CATEGORIES + ac as usize;
+        let counts_down = self.edcafs[index].has_frames
+            && !self.fills_hardware(node)
+            && !self.lacks_trigger(node)
+            && self.is_present(port.station(), now);
+        let Queue::Driver(driver) = &mut self.queues[node] else { return Entry::Offered };
+        if !counts_down {
+            return Entry::Offered;
+        }
+        if driver.is_full(ac) {
+            return Entry::Waits;
+        }
+        if !driver.passes(ac, packet) {
+            return Entry::Offered;
+        }
+        // The buffer numbers what it takes.
+        driver.take(ac, &Arrival { packet, port, order: 0, now }, &mut self.store);
+        self.edcafs[index].pending += 1;
+        Entry::Passed
+    }
+
+    /// A packet enters above a buffer that is full.
+    #[inline(always)]
+    pub(crate) fn wait_above(
+        &mut self,
+        now: Time,
+        port: Port,
+        packet: &P,
+        listener: &mut impl Listener<P>,
+    ) {
+        let ac = self.category(packet);
+        if let Queue::Driver(driver) = &mut self.queues[Self::node_of(port)] {
+            driver.wait_above(ac, &Arrival { packet, port, order: 0, now }, listener);
+        }
+    }
+
+    /// Whether packets may go into the access point's buffer at once.
+    pub(crate) fn passes_down(&self) -> bool {
+        !self.fills_hardware(0) && matches!(self.queues[0], Queue::Driver(_))
+    }
+
+    /// Who sends what enters at a port.
+    #[inline]
+    fn node_of(port: Port) -> usize {
+        if port.is_up() { port.station() + 1 } else { 0 }
+    }
+
+    #[inline]
+    fn category(&self, packet: &P) -> AccessCategory {
+        if self.config.is_qos { access_category(packet.dscp()) } else { AccessCategory::Be }
+    }
+
     /// A packet enters at `port`; the listener is told if it or another one is dropped.
     #[inline(always)]
     pub fn offer(&mut self, now: Time, port: Port, packet: &P, listener: &mut impl Listener<P>) {
-        let ac =
-            if self.config.is_qos { access_category(packet.dscp()) } else { AccessCategory::Be };
+        let ac = self.category(packet);
         if !self.is_present(port.station(), now) {
             listener.refused(now, port, packet, DropReason::Medium);
             return;
         }
-        let node = if port.is_up() { port.station() + 1 } else { 0 };
+        let node = Self::node_of(port);
         self.arrivals += 1;
         let arrival = Arrival { packet, port, order: self.arrivals, now };
         let queue = &mut self.queues[node];
@@ -234,7 +300,7 @@ impl<P: Reshape + Send> Medium<P> {
         let is_counted = taken == 0 || (queue.drops_nothing_later() && !self.lacks_trigger(node));
         let index = node * CATEGORIES + ac as usize;
         if is_counted && self.edcafs[index].has_frames && !self.fills_hardware(node) {
-            self.pending[index] += taken;
+            self.edcafs[index].pending += taken;
             return;
         }
         self.note_arrival(now, node, ac, taken, arrival.station(), listener);
@@ -255,7 +321,7 @@ impl<P: Reshape + Send> Medium<P> {
         let may_wait = !self.fills_hardware(node) || self.hardware_has_enough(node, ac, station);
         // Usually its function counts down already.
         if may_wait && !self.lacks_trigger(node) && self.edcafs[index].has_frames {
-            self.pending[index] += taken;
+            self.edcafs[index].pending += taken;
             self.forget_dropped(node);
             return;
         }
@@ -341,10 +407,9 @@ impl<P: Reshape + Send> Medium<P> {
         if self.out_at > now {
             return None;
         }
-        let Released { port, slot, .. } = self.store.pop(&mut self.outbox)?;
-        self.out_at = self.store.next_out(&self.outbox);
-        let wake = self.next_wake();
-        Some((port, self.store.vacate(slot), wake))
+        let Out { port, packet, next } = self.store.come_out_if(&mut self.outbox, |_| true)?;
+        self.out_at = next;
+        Some((port, packet, next.min(self.due_at)))
     }
 
     /// Gives `take` the packets that will come out before `before`, each with its time, up to the first of a port that may
@@ -359,10 +424,9 @@ impl<P: Reshape + Send> Medium<P> {
         let Self { outbox, store, .. } = self;
         let mut at = store.next_out(outbox);
         while at < before
-            && let Some(Released { port, slot, .. }) = store.pop_if(outbox, |next| may(next.port))
+            && let Some(Out { port, packet, next }) = store.come_out_if(outbox, &mut may)
         {
-            let next = store.next_out(outbox);
-            take(at, port, store.vacate(slot));
+            take(at, port, packet);
             at = next;
         }
         self.out_at = at;
@@ -546,7 +610,7 @@ impl<P: Reshape + Send> Medium<P> {
         listener: &mut impl Listener<P>,
     ) {
         let index = node * CATEGORIES + ac as usize;
-        self.pending[index] += taken;
+        self.edcafs[index].pending += taken;
         if node > 0
             && taken > 0
             && let Some(multi) = &mut self.multi
@@ -575,7 +639,7 @@ impl<P: Reshape + Send> Medium<P> {
             if !staged.as_mut().is_some_and(|staged| staged[ac as usize].has_any(repeats)) {
                 return;
             }
-        } else if self.pending[index] == 0 {
+        } else if self.edcafs[index].pending == 0 {
             return;
         }
         self.announce(now, index);
@@ -627,7 +691,7 @@ impl<P: Reshape + Send> Medium<P> {
                 && waiting.first(now, store, listener).is_some()
                 && let Some(packet) = waiting.pop(store)
             {
-                listener.framed(now, packet.port, store.at(packet.slot), now.since(packet.arrived));
+                frame(now, &packet, store, listener);
                 // What is under way counts against its deficit.
                 let estimate = staged.push(station, &packet, cost, aggregates, store);
                 queue.charge(ac, station, estimate);
@@ -640,7 +704,7 @@ impl<P: Reshape + Send> Medium<P> {
     fn forget_dropped(&mut self, node: usize) {
         let Some(dropped) = self.queues[node].take_dropped() else { return };
         for (ac, dropped) in dropped.into_iter().enumerate() {
-            self.pending[node * CATEGORIES + ac] -= dropped;
+            self.edcafs[node * CATEGORIES + ac].pending -= dropped;
         }
     }
 
@@ -761,7 +825,7 @@ impl<P: Reshape + Send> Medium<P> {
         limit: Span,
         is_exempt: bool,
         listener: &mut impl Listener<P>,
-    ) -> Option<attempt::Ppdu> {
+    ) -> Option<Ppdu> {
         let mode = self.links[Self::link_index(node, station, ac)].sending.mode;
         self.build_in(now, (node, station, ac), &mode, limit, 0, is_exempt, listener)
     }
@@ -806,7 +870,7 @@ impl<P: Reshape + Send> Medium<P> {
         reserved: u32,
         is_exempt: bool,
         listener: &mut impl Listener<P>,
-    ) -> Option<attempt::Ppdu> {
+    ) -> Option<Ppdu> {
         let index = Self::link_index(node, station, ac);
         let link = &mut self.links[index];
         let choice = link.choice;
@@ -854,16 +918,35 @@ impl<P: Reshape + Send> Medium<P> {
             link.agreement.to_repeat -= repeated;
             if link.agreement.to_repeat > 0 {
                 let link = index as u32;
-                return (psdu.mpdus > 0).then_some(attempt::Ppdu {
-                    link,
-                    number: ppdu,
-                    choice,
-                    psdu,
-                });
+                return (psdu.mpdus > 0).then_some(Ppdu { link, number: ppdu, choice, psdu });
             }
         }
+        let is_qos = self.config.is_qos;
+        // Without A-MSDUs, packets that leave in their order have an MPDU each.
+        if let Waiting::Chain(chain) = &mut waiting
+            && amsdu_octets == 0
+        {
+            let around = crate::mac::aggregation::around_packet(is_qos);
+            let (mut left, mut octets, mut port) = (0, 0, Port::new(0));
+            while link.agreement.has_room(link.sending.window)
+                && let Some((next, packet)) =
+                    store.pop_if(chain, |next| fits(&psdu, next.ip_len + around))
+            {
+                if !is_staged {
+                    (left, octets, port) = (left + 1, octets + packet.wire_len(), next.port);
+                    listener.framed(now, port, packet, now.since(next.arrived));
+                }
+                let mpdu = next.ip_len + around;
+                psdu.add(mpdu);
+                link.agreement.append(link::msdu(&next, mpdu, ppdu));
+            }
+            if left > 0 {
+                listener.left(port, left, octets);
+            }
+            let link = index as u32;
+            return (psdu.mpdus > 0).then_some(Ppdu { link, number: ppdu, choice, psdu });
+        }
         while link.agreement.has_room(link.sending.window) {
-            let is_qos = self.config.is_qos;
             let (mut body, mut mpdu) = (0, 0);
             let next_fits = |next: &Released| {
                 body = crate::mac::aggregation::msdu_octets(next.ip_len);
@@ -873,16 +956,12 @@ impl<P: Reshape + Send> Medium<P> {
             let first = waiting.pop_if(now, store, listener, next_fits);
             let Some(first) = first else { break };
             if !is_staged {
-                let wait = now.since(first.arrived);
-                listener.framed(now, first.port, store.at(first.slot), wait);
+                frame(now, &first, store, listener);
             }
             psdu.add(mpdu);
             link.agreement.append(link::msdu(&first, mpdu, ppdu));
             // Further packets join it in an A-MSDU. Queues in the MAC are asked for the next one in any case, since
             // their CoDel drops when it is asked.
-            if amsdu_octets == 0 && waiting.is_chain() {
-                continue;
-            }
             let mut joined = 1;
             while let Some(next) = waiting.first(now, store, listener) {
                 if amsdu_octets == 0 {
@@ -896,8 +975,7 @@ impl<P: Reshape + Send> Medium<P> {
                 }
                 let next = waiting.pop(store)?;
                 if !is_staged {
-                    let wait = now.since(next.arrived);
-                    listener.framed(now, next.port, store.at(next.slot), wait);
+                    frame(now, &next, store, listener);
                 }
                 link.agreement.append(link::msdu(&next, 0, ppdu));
                 joined += 1;
@@ -909,6 +987,18 @@ impl<P: Reshape + Send> Medium<P> {
             }
         }
         self.forget_dropped(node);
-        (psdu.mpdus > 0).then_some(attempt::Ppdu { link: index as u32, number: ppdu, choice, psdu })
+        (psdu.mpdus > 0).then_some(Ppdu { link: index as u32, number: ppdu, choice, psdu })
     }
+}
+
+/// A packet has been put into a frame.
+fn frame<P: Reshape>(
+    now: Time,
+    released: &Released,
+    store: &Store<P>,
+    listener: &mut impl Listener<P>,
+) {
+    let packet = store.at(released.slot);
+    listener.framed(now, released.port, packet, now.since(released.arrived));
+    listener.left(released.port, 1, packet.wire_len());
 }

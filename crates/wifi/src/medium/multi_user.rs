@@ -167,7 +167,7 @@ impl<P: Reshape + Send> Medium<P> {
         let mut multi = self.multi.take()?;
         let is_best_effort = ac == AccessCategory::Be as usize;
         let mut serving = None;
-        if is_best_effort && (multi.is_turn_of_uplink() || self.pending[ac] == 0) {
+        if is_best_effort && (multi.is_turn_of_uplink() || self.edcafs[ac].pending == 0) {
             serving = self.serve_up(&mut multi, now);
         }
         serving = serving.or_else(|| self.serve_down(&mut multi, now, ac, within, listener));
@@ -459,7 +459,7 @@ impl<P: Reshape + Send> Medium<P> {
         if !self.is_present(station, now) {
             return None;
         }
-        (0..CATEGORIES).rev().find(|ac| self.pending[(station + 1) * CATEGORIES + ac] > 0)
+        (0..CATEGORIES).rev().find(|ac| self.edcafs[(station + 1) * CATEGORIES + ac].pending > 0)
     }
 
     /// Plans Trigger frames and what they ask for. Stations send nothing yet: only the first frame is
@@ -737,7 +737,7 @@ impl<P: Reshape + Send> Medium<P> {
                 }
             }
             let index = self.edcaf_of(psdu.ppdu.link as usize);
-            self.edcafs[index].has_frames = self.pending[index] > 0;
+            self.edcafs[index].has_frames = self.edcafs[index].pending > 0;
             if received > 0 && !multi.config.mu_edca_time.is_zero() {
                 let until = at + sifs + block_ack(1) + multi.config.mu_edca_time;
                 let slot = self.config.slot;

@@ -85,6 +85,11 @@ impl<P: Reshape + Send> Medium<P> {
     /// Whether a station is there.
     #[inline]
     pub(super) fn is_present(&self, station: usize, now: Time) -> bool {
+        self.rates.is_empty() || self.has_come(station, now)
+    }
+
+    #[inline(never)]
+    fn has_come(&self, station: usize, now: Time) -> bool {
         self.rates
             .get(2 * station)
             .and_then(Option::as_ref)
@@ -100,7 +105,7 @@ impl<P: Reshape + Send> Medium<P> {
     /// Stations that have come contend with what they had left.
     pub(super) fn welcome(&mut self, now: Time) {
         for index in CATEGORIES..self.edcafs.len() {
-            if self.pending[index] > 0 {
+            if self.edcafs[index].pending > 0 {
                 self.announce(now, index);
             }
         }

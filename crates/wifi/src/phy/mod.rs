@@ -20,7 +20,7 @@ pub use ru::Ru;
 use alloc::vec::Vec;
 use core::fmt;
 
-use sojourn_core::{Rate, Span, SpecError};
+use sojourn_core::{Rate, Span, SpecError, Time};
 
 /// Channel bandwidth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -193,6 +193,18 @@ impl Mode {
         self.preamble + self.data_time(bits.div_ceil(u64::from(self.data_bits)))
     }
 
+    /// What a PPDU that begins at `start` has sent, as time passes.
+    pub(crate) fn progress(&self, start: Time) -> Progress {
+        Progress {
+            data_from: start + self.preamble,
+            per_octet: self.per_octet,
+            before_last: self.other_bits as u32 + self.data_bits - 1,
+            data_bits: self.data_bits,
+            symbol: self.symbol,
+            grid: self.grid,
+        }
+    }
+
     /// How long a PPDU without a data field lasts: its preamble.
     pub fn preamble(&self) -> Span {
         self.preamble
@@ -286,11 +298,38 @@ impl Mode {
     }
 
     fn data_time(&self, symbols: u64) -> Span {
-        let time = self.symbol.as_nanos() * symbols;
-        match self.symbol == self.grid {
-            true => Span::from_nanos(time),
-            false => Span::from_nanos(time.next_multiple_of(self.grid.as_nanos())),
-        }
+        on_grid(self.symbol.as_nanos() * symbols, self.symbol, self.grid)
+    }
+}
+
+/// A PPDU on the air.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Progress {
+    data_from: Time,
+    per_octet: u32,
+    /// What is sent beside the PSDU, and all units of a symbol but one: a symbol that has begun is sent as a whole.
+    before_last: u32,
+    data_bits: u32,
+    symbol: Span,
+    grid: Span,
+}
+
+impl Progress {
+    /// When it would end if its PSDU had so many octets: its start and [`Mode::txtime`].
+    #[inline]
+    pub(crate) fn end(&self, psdu_octets: u32) -> Time {
+        let symbols = (self.per_octet * psdu_octets + self.before_last) / self.data_bits;
+        self.data_from
+            + on_grid(self.symbol.as_nanos() * u64::from(symbols), self.symbol, self.grid)
+    }
+}
+
+/// The time of data symbols, as a multiple of `grid`.
+#[inline]
+fn on_grid(symbols: u64, symbol: Span, grid: Span) -> Span {
+    match symbol == grid {
+        true => Span::from_nanos(symbols),
+        false => Span::from_nanos(symbols.next_multiple_of(grid.as_nanos())),
     }
 }
 

@@ -106,6 +106,18 @@ impl<P: Reshape + Send> Driver<P> {
         }
     }
 
+    #[inline]
+    pub(crate) fn is_full(&self, ac: AccessCategory) -> bool {
+        self.held[ac as usize] >= self.limit
+    }
+
+    /// Whether the discipline above lets a packet pass without storing it; then [`Driver::take`] must follow. If not,
+    /// nothing has happened.
+    #[inline(always)]
+    pub(crate) fn passes(&mut self, ac: AccessCategory, packet: &P) -> bool {
+        self.upper.get_mut(ac as usize).is_some_and(|upper| upper.pass(packet))
+    }
+
     /// Takes a packet in. Returns how many packets were added to the buffer.
     #[inline]
     pub(crate) fn offer(
@@ -116,28 +128,47 @@ impl<P: Reshape + Send> Driver<P> {
         listener: &mut impl Listener<P>,
     ) -> u32 {
         let Arrival { packet, port, now, .. } = *arrival;
-        if let Some(upper) = self.upper.get_mut(ac as usize) {
-            // The usual case if the buffer has room: nothing waits above.
-            if self.held[ac as usize] < self.limit && upper.pass(packet) {
-                listener.entered(now, port, packet);
-                self.take(ac, arrival, store);
-                return 1;
-            }
-            match upper.enqueue(now, arrival.addressed(), &mut PassedOn(&mut *listener)) {
-                Enqueue::Queued => listener.entered(now, port, packet),
-                Enqueue::Dropped(packet, why) => {
-                    listener.refused(now, packet.port, &packet.packet, why);
-                }
-            }
-            return self.refill(now, ac, store, listener);
+        // The usual case if the buffer has room: nothing waits above.
+        if !self.is_full(ac) && (self.upper.is_empty() || self.passes(ac, packet)) {
+            listener.entered(now, port, packet);
+            self.take(ac, arrival, store);
+            return 1;
         }
-        if self.held[ac as usize] >= self.limit {
-            listener.refused(now, port, packet, DropReason::Full);
-            return 0;
+        self.wait_above(ac, arrival, listener);
+        self.refill(now, ac, store, listener)
+    }
+
+    /// A packet enters the discipline above. If there is none, it is dropped.
+    #[inline(always)]
+    pub(crate) fn wait_above(
+        &mut self,
+        ac: AccessCategory,
+        arrival: &Arrival<'_, P>,
+        listener: &mut impl Listener<P>,
+    ) {
+        let Arrival { packet, port, now, .. } = *arrival;
+        let Some(upper) = self.upper.get_mut(ac as usize) else {
+            return listener.refused(now, port, packet, DropReason::Full);
+        };
+        if upper.keep(now, packet, || arrival.addressed()) {
+            return listener.entered(now, port, packet);
         }
-        listener.entered(now, port, packet);
-        self.take(ac, arrival, store);
-        1
+        Self::enqueue(upper, arrival, listener);
+    }
+
+    #[inline(never)]
+    fn enqueue(
+        upper: &mut AnyQdisc<Addressed<P>>,
+        arrival: &Arrival<'_, P>,
+        listener: &mut impl Listener<P>,
+    ) {
+        let Arrival { packet, port, now, .. } = *arrival;
+        match upper.enqueue(now, arrival.addressed(), &mut PassedOn(&mut *listener)) {
+            Enqueue::Queued => listener.entered(now, port, packet),
+            Enqueue::Dropped(packet, why) => {
+                listener.refused(now, packet.port, &packet.packet, why);
+            }
+        }
     }
 
     /// Takes a packet from the discipline above if the buffer has room. Gives how many came.
@@ -149,7 +180,7 @@ impl<P: Reshape + Send> Driver<P> {
         store: &mut Store<P>,
         listener: &mut impl Listener<P>,
     ) -> u32 {
-        if self.held[ac as usize] >= self.limit {
+        if self.is_full(ac) {
             return 0;
         }
         self.pull(now, ac, store, listener)
@@ -253,11 +284,18 @@ impl<P: Reshape + Send> Driver<P> {
     }
 
     /// The station has frames to send.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn join(&mut self, ac: AccessCategory, station: usize) {
+        if self.order == Order::LosesTurns {
+            self.join_round(ac, station as u16);
+        }
+    }
+
+    #[inline(never)]
+    fn join_round(&mut self, ac: AccessCategory, station: u16) {
         let round = &mut self.round[ac as usize];
-        if self.order == Order::LosesTurns && !round.contains(&(station as u16)) {
-            round.push_back(station as u16);
+        if !round.contains(&station) {
+            round.push_back(station);
         }
     }
 
@@ -282,8 +320,14 @@ impl<P: Reshape + Send> Driver<P> {
         here.or_else(|| self.upper.iter().filter_map(Qdisc::oldest).min())
     }
 
+    /// Puts a packet into the buffer.
     #[inline(always)]
-    fn take(&mut self, ac: AccessCategory, arrival: &Arrival<'_, P>, store: &mut Store<P>) {
+    pub(crate) fn take(
+        &mut self,
+        ac: AccessCategory,
+        arrival: &Arrival<'_, P>,
+        store: &mut Store<P>,
+    ) {
         self.held[ac as usize] += 1;
         self.taken += 1;
         let arrival = Arrival { order: self.taken, ..*arrival };

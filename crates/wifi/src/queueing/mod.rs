@@ -113,11 +113,6 @@ pub(crate) enum Waiting<'a> {
 }
 
 impl Waiting<'_> {
-    #[inline]
-    pub(crate) fn is_chain(&self) -> bool {
-        matches!(self, Self::Chain(_))
-    }
-
     /// The packet that leaves next.
     #[inline]
     pub(crate) fn first<'a, P: Reshape + Send>(
@@ -152,7 +147,7 @@ impl Waiting<'_> {
         may: impl FnOnce(&Released) -> bool,
     ) -> Option<Released> {
         match self {
-            Self::Chain(chain) => store.pop_if(chain, may),
+            Self::Chain(chain) => store.pop_if(chain, may).map(|(released, _)| released),
             Self::Managed { queue, station, ac } => {
                 let first = queue.first(now, *station, *ac, store, listener)?;
                 if may(first) { queue.pop(*station, *ac) } else { None }

@@ -25,9 +25,9 @@ impl Ledger {
         self.books.dropped += u64::from(bytes);
     }
 
-    pub(super) fn send(&mut self, bytes: u32) {
-        self.waiting -= 1;
-        self.sent += 1;
+    pub(super) fn send(&mut self, packets: u32, bytes: u32) {
+        self.waiting -= packets;
+        self.sent += u64::from(packets);
         self.books.waiting -= u64::from(bytes);
         self.books.sent += u64::from(bytes);
         self.books.under_way += u64::from(bytes);

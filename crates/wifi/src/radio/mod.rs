@@ -20,7 +20,7 @@ use sojourn_core::{
 };
 use sojourn_wire::{Books, Carried, Carrier};
 
-use crate::medium::{AirCounts, LinkCounts, Medium};
+use crate::medium::{AirCounts, Entry, LinkCounts, Medium};
 use crate::port::{Listener, Port};
 use ledger::Ledger;
 
@@ -31,6 +31,8 @@ pub struct Radio<P: Carried> {
     ledgers: Vec<Ledger>,
     /// Dropped or lost, with contents.
     lost: Vec<P>,
+    /// Whether no packet to a station goes into its buffer at once.
+    offers_down: bool,
 }
 
 impl<P: Carried> Radio<P> {
@@ -40,6 +42,7 @@ impl<P: Carried> Radio<P> {
         Self {
             first,
             ledgers: alloc::vec![Ledger::default(); 2 * medium.stations()],
+            offers_down: !medium.passes_down(),
             medium,
             lost: Vec::new(),
         }
@@ -58,6 +61,44 @@ impl<P: Carried> Radio<P> {
     /// Takes a packet of one segment in. Gives when the radio must be woken then.
     #[inline(never)]
     fn enter(&mut self, now: Time, port: PortId, packet: &P, observer: &mut dyn Observer) -> Time {
+        let own = self.own(port);
+        match self.medium.pass(now, own, packet) {
+            Entry::Passed => {}
+            Entry::Waits => return self.enter_above(now, port, packet, observer),
+            Entry::Offered => return self.enter_slowly(now, port, packet, observer),
+        }
+        let wake = self.medium.next_wake();
+        let ledger = &mut self.ledgers[usize::from(own.index())];
+        ledger.enter(packet.wire_len());
+        observer.enqueued(now, port, packet.headers(), ledger.waiting());
+        wake
+    }
+
+    /// The same where there is room only above the buffer.
+    #[inline(never)]
+    fn enter_above(
+        &mut self,
+        now: Time,
+        port: PortId,
+        packet: &P,
+        observer: &mut dyn Observer,
+    ) -> Time {
+        let own = self.own(port);
+        let Self { first, medium, ledgers, lost, .. } = self;
+        let notes = &mut Notes { first: *first, ledgers, lost, observer };
+        medium.wait_above(now, own, packet, notes);
+        medium.next_wake()
+    }
+
+    /// The same for a packet after which something may happen sooner.
+    #[inline(never)]
+    fn enter_slowly(
+        &mut self,
+        now: Time,
+        port: PortId,
+        packet: &P,
+        observer: &mut dyn Observer,
+    ) -> Time {
         let own = self.own(port);
         let Self { first, medium, ledgers, lost, .. } = self;
         medium.offer(now, own, packet, &mut Notes { first: *first, ledgers, lost, observer });
@@ -121,8 +162,11 @@ impl<P: Carried> Listener<P> for Notes<'_, P> {
     }
 
     fn framed(&mut self, now: Time, port: Port, packet: &P, waited: Span) {
-        self.ledgers[usize::from(port.index())].send(packet.wire_len());
         self.observer.dequeued(now, self.port(port), packet.headers(), waited);
+    }
+
+    fn left(&mut self, port: Port, packets: u32, octets: u32) {
+        self.ledgers[usize::from(port.index())].send(packets, octets);
     }
 
     fn marked(&mut self, now: Time, port: Port, packet: &P) {
@@ -164,6 +208,9 @@ impl<P: Carried> Carrier<P> for Radio<P> {
         observer: &mut dyn Observer,
     ) -> Time {
         if packet.segments() == 1 {
+            if self.offers_down && !self.own(port).is_up() {
+                return self.enter_slowly(now, port, packet, observer);
+            }
             return self.enter(now, port, packet, observer);
         }
         self.offer(now, port, *packet, observer);
