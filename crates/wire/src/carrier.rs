@@ -55,10 +55,13 @@ pub trait Carrier<P: Carried>: Send {
     }
 
     /// [`Carrier::on_wake`], [`Carrier::poll_deliver`] and [`Carrier::next_wake`] in one call.
-    fn turn(&mut self, now: Time, observer: &mut dyn Observer) -> (Option<(PortId, P)>, Time) {
+    fn turn(&mut self, now: Time, observer: &mut dyn Observer) -> Turn<P> {
         self.on_wake(now, observer);
-        let delivered = self.poll_deliver(now);
-        (delivered, self.next_wake())
+        let (port, delivered) = match self.poll_deliver(now) {
+            Some((port, packet)) => (port, Some(packet)),
+            None => (PortId(0), None),
+        };
+        Turn { delivered, port, wake: self.next_wake() }
     }
 
     /// Takes out ahead of time what is known to come out before `before`, as long as the port of the next packet is one
@@ -97,6 +100,17 @@ pub trait Carrier<P: Carried>: Send {
         let _ = now;
         Ok(())
     }
+}
+
+/// What [`Carrier::turn`] gives.
+#[derive(Clone, Copy, Debug)]
+pub struct Turn<P> {
+    /// The next packet that has come out.
+    pub delivered: Option<P>,
+    /// The port at which it was offered; without meaning if there is none.
+    pub port: PortId,
+    /// When the carrier must be woken.
+    pub wake: Time,
 }
 
 /// Where the bytes are that were offered at a port. Books count bytes, because a discipline may cut

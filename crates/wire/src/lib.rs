@@ -21,7 +21,7 @@ mod switch;
 mod wire;
 
 pub use carried::Carried;
-pub use carrier::{Books, Carrier};
+pub use carrier::{Books, Carrier, Turn};
 pub use kind::{CarrierKind, Joined, Leads, NamedCarrier, Port, Site, carriers, external, kinds};
 pub use link::{Link, Quoted};
 pub use model::{CarrierConfig, CarrierModel, ExternalCarrier, PortShape};

@@ -207,7 +207,7 @@ impl<P: Queued + Copy> FqCodel<P> {
         if memory > config.memory_limit.as_u64() || rounds.flow_mut(index).codel.dropping {
             return false;
         }
-        if let Some((flow, deficit)) = rounds.alone(index) {
+        if let Some((flow, deficit)) = rounds.in_turn(index) {
             Law::let_pass(&mut flow.codel, bytes, stats);
             *deficit -= bytes as i32;
             return true;
@@ -216,7 +216,7 @@ impl<P: Queued + Copy> FqCodel<P> {
         true
     }
 
-    /// The same for a packet of a flow that is not alone: the flows whose turn comes before are found empty.
+    /// The same for a packet of a flow whose turn it is not: the flows whose turn comes before are found empty.
     #[inline(never)]
     fn pass_others(&mut self, index: u32, bytes: u32) {
         let Self { law, rounds, stats, .. } = self;

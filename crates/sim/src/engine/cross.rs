@@ -1,7 +1,7 @@
 //! Packets cross links and other carriers, one after another, to the end of their way.
 
 use sojourn_core::{Direction, Observer, Packet, PortId, Time};
-use sojourn_wire::{Exit, Wire};
+use sojourn_wire::{Exit, Turn, Wire};
 
 use super::{Engine, Violation};
 use crate::agenda::{Agenda, Place};
@@ -156,8 +156,8 @@ impl<O: Observer> Engine<'_, O> {
         if !self.late.is_nothing() && self.carriers[carrier].heeds_from() <= now {
             self.take_late(carrier, self.moment());
         }
-        let (delivered, wake) = &self.carriers[carrier].turn(now, self.observer);
-        let Some((port, packet)) = delivered else {
+        let Turn { delivered, port, wake } = &self.carriers[carrier].turn(now, self.observer);
+        let Some(packet) = delivered else {
             let wake = self.pass_ahead(carrier, *wake);
             self.reschedule_carrier(carrier, wake);
             return Ok(());

@@ -142,10 +142,16 @@ impl Agreement {
     #[inline]
     pub(crate) fn remove_done(&mut self, mut see: impl FnMut(&Msdu)) -> u32 {
         let (mut done, mut mpdus) = (0, 0);
-        for msdu in self.msdus.iter().take_while(|msdu| msdu.fate != Fate::Open) {
-            see(msdu);
-            done += 1;
-            mpdus += u32::from(msdu.mpdu_octets > 0);
+        let (front, back) = self.msdus.as_slices();
+        'all: for part in [front, back] {
+            for msdu in part {
+                if msdu.fate == Fate::Open {
+                    break 'all;
+                }
+                see(msdu);
+                done += 1;
+                mpdus += u32::from(msdu.mpdu_octets > 0);
+            }
         }
         self.mpdus -= mpdus;
         self.msdus.drain(..done);

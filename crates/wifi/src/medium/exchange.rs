@@ -32,6 +32,29 @@ impl<P: Reshape + Send> Medium<P> {
     /// The countdown of one or several functions is over.
     pub(super) fn contend(&mut self, now: Time, listener: &mut impl Listener<P>) {
         let slot = self.config.slot;
+        let edcafs = &self.edcafs;
+        let is_due = |index: &&u16| {
+            let edcaf = &edcafs[usize::from(**index)];
+            edcaf.has_frames && edcaf.sends_at(slot) <= now
+        };
+        let mut due = self.active.iter().filter(is_due);
+        let Some(winner) = due.next().copied() else { return self.rearm() };
+        if due.next().is_some() {
+            return self.contend_with_others(now, listener);
+        }
+        let Some(attempt) = self.attempt(now, winner, listener) else {
+            self.edcafs[usize::from(winner)].has_frames = false;
+            return self.rearm();
+        };
+        let limit = self.edcafs[usize::from(winner)].parameters.txop_limit;
+        let txop = Txop { edcaf: winner, until: now + limit };
+        self.exchange(now, &attempt, txop, &[winner], listener);
+    }
+
+    /// The countdown of several functions is over.
+    #[inline(never)]
+    fn contend_with_others(&mut self, now: Time, listener: &mut impl Listener<P>) {
+        let slot = self.config.slot;
         let mut winners = core::mem::take(&mut self.winners);
         let mut attempts = core::mem::take(&mut self.attempts);
         winners.clear();
@@ -206,16 +229,19 @@ impl<P: Reshape + Send> Medium<P> {
         listener: &mut impl Listener<P>,
     ) -> Option<Ppdu> {
         self.adapt(now, Self::link_index(node, station, ac));
-        let sending = self.links[Self::link_index(node, station, ac)].sending;
+        let sending = &self.links[Self::link_index(node, station, ac)].sending;
         let is_aggregating = self.config.limits.is_aggregating();
-        let response = if is_aggregating { sending.block_ack } else { sending.ack };
-        let sifs = self.config.sifs;
+        let ack = sending.ack;
+        let response = if is_aggregating { sending.block_ack } else { ack };
+        let others = sending.protection(&self.config) + self.config.sifs;
+        let room = |response| within.left.saturating_sub(others + response);
+        let is_first = within.is_first;
+        let ppdu = self.build(now, node, station, ac, room(response), is_first, listener);
+        if ppdu.is_some() {
+            return ppdu;
+        }
         // One frame alone has the shorter response.
-        [response, sending.ack].into_iter().find_map(|response| {
-            let room =
-                within.left.saturating_sub(sending.protection(&self.config) + sifs + response);
-            self.build(now, node, station, ac, room, within.is_first, listener)
-        })
+        self.build(now, node, station, ac, room(ack), is_first, listener)
     }
 
     /// One station has the medium.
@@ -235,7 +261,12 @@ impl<P: Reshape + Send> Medium<P> {
         match attempt.what {
             What::Data { ppdu, has_rts } => {
                 link = ppdu.link as usize;
-                let sending = self.links[link].sending;
+                let Sending { mode, ack, block_ack, rts, cts, .. } = &self.links[link].sending;
+                let airtime = match has_rts {
+                    true => mode.txtime(ppdu.psdu.octets(mode)),
+                    false => attempt.time,
+                };
+                let (ack, block_ack, rts, cts) = (*ack, *block_ack, *rts, *cts);
                 self.air.attempts += 1;
                 self.counts[link / CATEGORIES].attempts += 1;
                 if usize::from(attempt.edcaf) < CATEGORIES
@@ -244,18 +275,18 @@ impl<P: Reshape + Send> Medium<P> {
                     multi.has_served_one(link % CATEGORIES);
                 }
                 if has_rts {
-                    at += sending.rts + sifs + sending.cts + sifs;
-                    self.air.rts += sending.rts;
-                    self.air.cts += sending.cts;
+                    at += rts + sifs + cts + sifs;
+                    self.air.rts += rts;
+                    self.air.cts += cts;
                 }
-                let airtime = self.count_data(&ppdu, &sending.mode);
+                self.count_data(&ppdu, airtime);
                 self.charge(link, airtime);
                 at += airtime;
                 let received = self.receive(&ppdu, at - airtime, at);
                 let recipient = self.recipient(link);
                 self.answering = (recipient, if received > 0 { at } else { Time::NEVER });
                 let is_single = ppdu.psdu.mpdus == 1 || !self.config.limits.is_aggregating();
-                let response = if is_single { sending.ack } else { sending.block_ack };
+                let response = if is_single { ack } else { block_ack };
                 if received > 0 {
                     let kind = if is_single { &mut self.air.ack } else { &mut self.air.block_ack };
                     *kind += response;
@@ -400,13 +431,12 @@ impl<P: Reshape + Send> Medium<P> {
                     counts.attempts += 1;
                     counts.collided += 1;
                     counts.failed += if has_rts { 0 } else { u64::from(ppdu.psdu.mpdus) };
-                    let mode = self.links[link].sending.mode;
                     if has_rts {
                         self.air.rts += attempt.time;
                     } else {
-                        let airtime = self.count_data(&ppdu, &mode);
+                        self.count_data(&ppdu, attempt.time);
                         if self.edcaf_of(link) < CATEGORIES {
-                            self.charge(link, airtime);
+                            self.charge(link, attempt.time);
                         }
                         let is_single = ppdu.psdu.mpdus == 1;
                         self.ask_for_block_ack(link, is_single);
@@ -464,7 +494,7 @@ impl<P: Reshape + Send> Medium<P> {
             let edcaf = &mut self.edcafs[usize::from(*index)];
             // Winners are due, too.
             if edcaf.sends_at(slot) <= busy {
-                if winners.contains(index) {
+                if winners.iter().any(|winner| winner == index) {
                     continue;
                 }
                 if !edcaf.has_frames {
@@ -499,27 +529,26 @@ impl<P: Reshape + Send> Medium<P> {
         }
     }
 
-    /// Counts a data PPDU, and gives how long it is on the air.
-    fn count_data(&mut self, ppdu: &Ppdu, mode: &Mode) -> Span {
-        let octets = ppdu.psdu.octets(mode);
-        let time = mode.txtime(octets);
+    /// Counts a data PPDU that is on the air for `time`.
+    fn count_data(&mut self, ppdu: &Ppdu, time: Span) {
+        let link = ppdu.link as usize;
+        let octets = ppdu.psdu.octets(&self.links[link].sending.mode);
         self.air.data += time;
-        let counts = &mut self.counts[ppdu.link as usize / CATEGORIES];
+        let counts = &mut self.counts[link / CATEGORIES];
         counts.airtime += time;
         counts.ppdus += 1;
         counts.mpdus += u64::from(ppdu.psdu.mpdus);
         counts.psdu_octets += u64::from(octets);
-        time
     }
 
     /// Decides of each MPDU whether it arrives, and gives how many do. A recipient decodes them one
     /// by one from `start` on while the PPDU is on the air.
     pub(super) fn receive(&mut self, ppdu: &Ppdu, start: Time, end: Time) -> u32 {
         let link = ppdu.link as usize;
-        let Sending { error, mode, .. } = self.links[link].sending;
-        let mut decoding = Decoding::new(&mode, start);
+        let Sending { error, mode, .. } = &self.links[link].sending;
+        let mut decoding = Decoding::new(mode, start);
         let is_adaptive = self.rates.get(link / CATEGORIES).is_some_and(Option::is_some);
-        if error > 0.0 || is_adaptive {
+        if *error > 0.0 || is_adaptive {
             return self.receive_some(ppdu, decoding, start, end);
         }
         let Self { links, store, outbox, .. } = self;

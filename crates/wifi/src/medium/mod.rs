@@ -757,18 +757,22 @@ impl<P: Reshape + Send> Medium<P> {
             if self.links[link].agreement.to_repeat > 0 {
                 self.queues[node].rejoin(ac, if node == 0 { port / 2 } else { 0 });
             }
-            let (agreement, counts) = (&mut self.links[link].agreement, &mut self.counts[port]);
+            let agreement = &mut self.links[link].agreement;
             let store = &mut self.store;
+            let (mut octets, mut discarded) = (0, 0);
             let done = agreement.remove_done(|msdu| {
                 if msdu.fate == Fate::Received {
-                    counts.delivered += 1;
-                    counts.delivered_bytes += u64::from(msdu.ip_len);
+                    octets += u64::from(msdu.ip_len);
                 } else {
-                    counts.discarded += 1;
+                    discarded += 1;
                     let packet = store.vacate(msdu.packet);
                     listener.given_up(now, Port::new(port as u16), packet);
                 }
             });
+            let counts = &mut self.counts[port];
+            counts.delivered += u64::from(done - discarded);
+            counts.delivered_bytes += octets;
+            counts.discarded += u64::from(discarded);
             self.queues[node].release(ac, done);
             if node == 0
                 && let Some(staged) = &mut self.staged
@@ -780,8 +784,13 @@ impl<P: Reshape + Send> Medium<P> {
             if self.is_prepared(node) {
                 self.prepared[ac as usize].pop();
             }
-            // What the driver has comes before what it takes from above.
-            self.note(now, node, ac, 0, None, listener);
+            // What the driver has comes before what it takes from above. Usually its function counts down already.
+            if self.fills_hardware(node) || !self.edcafs[node * CATEGORIES + ac as usize].has_frames
+            {
+                self.note(now, node, ac, 0, None, listener);
+            } else {
+                self.forget_dropped(node);
+            }
             self.refill(now, node, ac, listener);
         }
         self.arriving.clear();

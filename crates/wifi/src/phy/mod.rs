@@ -213,8 +213,10 @@ impl Mode {
     /// The largest PSDU whose PPDU takes no longer than `limit`, in octets.
     #[inline]
     pub fn largest_psdu(&self, limit: Span) -> u32 {
-        let data = limit.saturating_sub(self.preamble).as_nanos();
-        let data = data - data % self.grid.as_nanos();
+        let mut data = limit.saturating_sub(self.preamble).as_nanos();
+        if self.symbol != self.grid {
+            data -= data % self.grid.as_nanos();
+        }
         let bits = (data / self.symbol.as_nanos()) * u64::from(self.data_bits);
         let octets = bits.saturating_sub(self.other_bits) / u64::from(self.per_octet);
         u32::try_from(octets).unwrap_or(u32::MAX)

@@ -263,7 +263,7 @@ impl<P: Reshape + Send> Driver<P> {
             }
             Order::RoundRobin | Order::LosesTurns => {
                 let last = self.served[ac as usize];
-                (1..=stations).map(|step| (last + step) % stations).find(|s| oldest(*s).is_some())
+                (last + 1..stations).chain(0..=last).find(|s| oldest(*s).is_some())
             }
         }?;
         self.served[ac as usize] = chosen;

@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 use sojourn_core::{
     AirSample, DropReason, Event, Observer, PortId, QueueSample, Span, StreamAddress, Time, Who,
 };
-use sojourn_wire::{Books, Carried, Carrier};
+use sojourn_wire::{Books, Carried, Carrier, Turn};
 
 use crate::medium::{AirCounts, Entry, LinkCounts, Medium};
 use crate::port::{Listener, Port};
@@ -217,16 +217,17 @@ impl<P: Carried> Carrier<P> for Radio<P> {
         self.next_wake()
     }
 
-    fn turn(&mut self, now: Time, observer: &mut dyn Observer) -> (Option<(PortId, P)>, Time) {
+    fn turn(&mut self, now: Time, observer: &mut dyn Observer) -> Turn<P> {
         if self.medium.is_due(now) {
             self.act(now, observer);
         }
         let Some((port, packet, wake)) = self.medium.poll_in_place(now) else {
-            return (None, self.next_wake());
+            return Turn { delivered: None, port: self.first, wake: self.next_wake() };
         };
         self.ledgers[usize::from(port.index())].deliver(packet.wire_len());
         packet.leave_port();
-        (Some((PortId(self.first.0 + port.index()), *packet)), wake)
+        let port = PortId(self.first.0 + port.index());
+        Turn { delivered: Some(*packet), port, wake }
     }
 
     fn next_wake(&self) -> Time {
