@@ -57,6 +57,12 @@ impl Agreement {
         Self { msdus: VecDeque::new(), mpdus: 0, to_repeat: 0, bar_due: false }
     }
 
+    /// How many more MPDUs may have a number.
+    #[inline]
+    pub(crate) fn room(&self, window: u32) -> u32 {
+        window.saturating_sub(self.mpdus)
+    }
+
     /// Whether another MPDU may have a number.
     #[inline]
     pub(crate) fn has_room(&self, window: u32) -> bool {

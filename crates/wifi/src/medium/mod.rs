@@ -263,6 +263,28 @@ impl<P: Reshape + Send> Medium<P> {
         }
     }
 
+    /// A packet to a station enters where queues are in the MAC. False, and nothing has happened, where they are not.
+    #[inline(always)]
+    pub(crate) fn offer_managed(
+        &mut self,
+        now: Time,
+        port: Port,
+        packet: &P,
+        listener: &mut impl Listener<P>,
+    ) -> bool {
+        let (ac, is_present) = (self.category(packet), self.is_present(port.station(), now));
+        let Queue::Managed(queue) = &mut self.queues[0] else { return false };
+        if !is_present {
+            listener.refused(now, port, packet, DropReason::Medium);
+            return true;
+        }
+        self.arrivals += 1;
+        let arrival = Arrival { packet, port, order: self.arrivals, now };
+        queue.enqueue(ac, arrival, &mut self.store, listener);
+        self.note_arrival(now, 0, ac, 1, port.station(), listener);
+        true
+    }
+
     /// Whether packets may go into the access point's buffer at once.
     pub(crate) fn passes_down(&self) -> bool {
         !self.fills_hardware(0) && matches!(self.queues[0], Queue::Driver(_))
@@ -686,15 +708,19 @@ impl<P: Reshape + Send> Medium<P> {
             queue.choose(ac, stations, store, |_| None, |s| staged.has_enough(s, hardware))
         {
             let cost = &self.links[Self::link_index(0, station, ac as usize)].cost;
+            let (mut left, mut octets, port) = (0, 0, Port::down(station as u16));
             while !staged.has_enough(station, hardware)
-                && let mut waiting = queue.waiting(station, ac)
-                && waiting.first(now, store, listener).is_some()
-                && let Some(packet) = waiting.pop(store)
+                && let Some(taken) = queue.waiting(station, ac).take_first(now, store, listener)
             {
-                frame(now, &packet, store, listener);
+                let packet = store.at(taken.slot);
+                (left, octets) = (left + 1, octets + packet.wire_len());
+                listener.framed(now, port, packet, now.since(taken.arrived));
                 // What is under way counts against its deficit.
-                let estimate = staged.push(station, &packet, cost, aggregates, store);
+                let estimate = staged.push(station, &taken, cost, aggregates, store);
                 queue.charge(ac, station, estimate);
+            }
+            if left > 0 {
+                listener.left(port, left, octets);
             }
         }
         self.forget_dropped(0);
@@ -936,22 +962,30 @@ impl<P: Reshape + Send> Medium<P> {
             && amsdu_octets == 0
         {
             let around = crate::mac::aggregation::around_packet(is_qos);
-            let (mut left, mut octets, mut port) = (0, 0, Port::new(0));
-            while link.agreement.has_room(link.sending.window)
-                && let Some((next, packet)) =
-                    store.pop_if(chain, |next| fits(&psdu, next.ip_len + around))
+            let first = store.first(chain).map(|first| first.ip_len + around);
+            let mut room = link.agreement.room(link.sending.window);
+            if psdu.mpdus == 0 && !first.is_some_and(|mpdu| fits(&psdu, mpdu)) {
+                room = 0;
+            }
+            let (port, mut filled, mut octets) = (Port::new((index / CATEGORIES) as u16), psdu, 0);
+            let full = (psdu.mpdus + room).min(frames.max(1));
+            while filled.mpdus < full
+                && let Some((next, packet)) = store.pop_if(chain, |next| {
+                    filled.mpdus == 0 || filled.octets_with(next.ip_len + around) <= most
+                })
             {
                 if !is_staged {
-                    (left, octets, port) = (left + 1, octets + packet.wire_len(), next.port);
+                    octets += packet.wire_len();
                     listener.framed(now, port, packet, now.since(next.arrived));
                 }
                 let mpdu = next.ip_len + around;
-                psdu.add(mpdu);
+                filled.add(mpdu);
                 link.agreement.append(link::msdu(&next, mpdu, ppdu));
             }
-            if left > 0 {
-                listener.left(port, left, octets);
+            if octets > 0 {
+                listener.left(port, filled.mpdus - psdu.mpdus, octets);
             }
+            psdu = filled;
             let link = index as u32;
             return (psdu.mpdus > 0).then_some(Ppdu { link, number: ppdu, choice, psdu });
         }

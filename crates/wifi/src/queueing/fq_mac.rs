@@ -222,7 +222,6 @@ impl FqMac {
         self.tids[tid].ready.as_ref()
     }
 
-    #[inline(never)]
     fn make_ready<P: Reshape>(
         &mut self,
         now: Time,
@@ -231,6 +230,26 @@ impl FqMac {
         listener: &mut impl Listener<P>,
     ) {
         self.tids[tid].ready = self.dequeue(now, tid, store, listener);
+    }
+
+    /// Takes out the packet that leaves next: [`FqMac::first`] and [`FqMac::pop`].
+    #[inline(always)]
+    pub(crate) fn take_first<P: Reshape>(
+        &mut self,
+        now: Time,
+        station: usize,
+        ac: AccessCategory,
+        store: &mut Store<P>,
+        listener: &mut impl Listener<P>,
+    ) -> Option<Released> {
+        let tid = station * CATEGORIES + ac as usize;
+        let packet = match self.tids[tid].ready.take() {
+            Some(ready) => ready,
+            None => self.dequeue(now, tid, store, listener)?,
+        };
+        self.tids[tid].packets -= 1;
+        self.packets -= 1;
+        Some(packet)
     }
 
     pub(crate) fn pop(&mut self, station: usize, ac: AccessCategory) -> Option<Released> {
@@ -308,6 +327,7 @@ impl FqMac {
     }
 
     /// Algorithm 2.
+    #[inline(never)]
     fn dequeue<P: Reshape>(
         &mut self,
         now: Time,

@@ -137,6 +137,22 @@ impl Waiting<'_> {
         }
     }
 
+    /// Takes out the packet that leaves next.
+    #[inline(always)]
+    pub(crate) fn take_first<P: Reshape + Send>(
+        &mut self,
+        now: Time,
+        store: &mut Store<P>,
+        listener: &mut impl Listener<P>,
+    ) -> Option<Released> {
+        match self {
+            Self::Chain(chain) => store.pop(chain),
+            Self::Managed { queue, station, ac } => {
+                queue.take_first(now, *station, *ac, store, listener)
+            }
+        }
+    }
+
     /// Takes out the packet that leaves next, if it is one that `may`.
     #[inline]
     pub(crate) fn pop_if<P: Reshape + Send>(

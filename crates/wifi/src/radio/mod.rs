@@ -90,6 +90,24 @@ impl<P: Carried> Radio<P> {
         medium.next_wake()
     }
 
+    /// The same for a packet to a station that does not go into its buffer at once.
+    #[inline(never)]
+    fn enter_managed(
+        &mut self,
+        now: Time,
+        port: PortId,
+        packet: &P,
+        observer: &mut dyn Observer,
+    ) -> Time {
+        let own = self.own(port);
+        let Self { first, medium, ledgers, lost, .. } = self;
+        let notes = &mut Notes { first: *first, ledgers, lost, observer: &mut *observer };
+        if !medium.offer_managed(now, own, packet, notes) {
+            return self.enter_slowly(now, port, packet, observer);
+        }
+        medium.next_wake()
+    }
+
     /// The same for a packet after which something may happen sooner.
     #[inline(never)]
     fn enter_slowly(
@@ -209,7 +227,7 @@ impl<P: Carried> Carrier<P> for Radio<P> {
     ) -> Time {
         if packet.segments() == 1 {
             if self.offers_down && !self.own(port).is_up() {
-                return self.enter_slowly(now, port, packet, observer);
+                return self.enter_managed(now, port, packet, observer);
             }
             return self.enter(now, port, packet, observer);
         }
