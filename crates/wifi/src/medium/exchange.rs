@@ -301,7 +301,7 @@ impl<P: Reshape + Send> Medium<P> {
                 let Sending { block_ack_req, block_ack, .. } = self.links[link].sending;
                 self.air.block_ack_req += block_ack_req;
                 self.air.block_ack += block_ack;
-                self.links[link].agreement.bar_due = false;
+                self.set_bar_due(link, false);
                 at += block_ack_req + sifs + block_ack;
             }
             What::Several(several) => {
@@ -461,9 +461,9 @@ impl<P: Reshape + Send> Medium<P> {
             self.time_out(attempt.edcaf, own_end, idle, answer);
             let mut has_frames = self.edcafs[index].pending > 0 || self.owes_trigger(index);
             if let Some(link) = link {
-                let agreement = &mut self.links[link].agreement;
-                agreement.bar_due &= !is_over;
-                has_frames |= agreement.bar_due;
+                let is_due = self.links[link].agreement.bar_due && !is_over;
+                self.set_bar_due(link, is_due);
+                has_frames |= is_due;
             }
             self.edcafs[index].has_frames = has_frames;
         }
@@ -631,8 +631,14 @@ impl<P: Reshape + Send> Medium<P> {
     /// After an A-MPDU whose BlockAck did not come.
     pub(super) fn ask_for_block_ack(&mut self, link: usize, is_single: bool) {
         if !is_single && self.config.lost_block_ack == super::LostBlockAck::Request {
-            self.links[link].agreement.bar_due = true;
+            self.set_bar_due(link, true);
         }
+    }
+
+    /// Whether a BlockAck of this link must be requested.
+    fn set_bar_due(&mut self, link: usize, is_due: bool) {
+        let was_due = core::mem::replace(&mut self.links[link].agreement.bar_due, is_due);
+        self.bars_due = self.bars_due + u32::from(is_due) - u32::from(was_due);
     }
 
     fn recipient(&self, link: usize) -> u16 {

@@ -60,6 +60,8 @@ pub struct Medium<P: Reshape + Send> {
     is_stuck: [bool; CATEGORIES],
     /// By port and access category.
     links: Vec<Link>,
+    /// Links whose BlockAck did not come and must be requested.
+    bars_due: u32,
     store: Store<P>,
     counts: Vec<LinkCounts>,
     air: AirCounts,
@@ -179,6 +181,7 @@ impl<P: Reshape + Send> Medium<P> {
             edcafs,
             queues,
             links,
+            bars_due: 0,
             store: Store::new(),
             prepared: core::array::from_fn(|_| HardwareQueue::new()),
             staged: None,
@@ -842,7 +845,7 @@ impl<P: Reshape + Send> Medium<P> {
     /// The station whose BlockAck the access point must request.
     fn choose_request(&self, node: usize, ac: usize) -> Option<usize> {
         let stations = if node == 0 { self.config.stations.len() } else { 1 };
-        if self.config.lost_block_ack == LostBlockAck::Repeat {
+        if self.bars_due == 0 {
             return None;
         }
         (0..stations).find(|s| self.links[Self::link_index(node, *s, ac)].agreement.bar_due)
