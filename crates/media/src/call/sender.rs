@@ -39,6 +39,10 @@ pub(super) struct Sender<const PARITY: bool> {
     busy: Time,
     /// When there is something to do besides sending, as of the last time there was.
     besides_packets: Time,
+    /// When it must be woken, and when for more than a packet, as found out when nothing more could leave. Zero where something
+    /// has changed since.
+    wake: Time,
+    wake_for_more: Time,
     fps: f64,
     min: Rate,
     max: Rate,
@@ -234,6 +238,8 @@ impl<const PARITY: bool> Sender<PARITY> {
             gap: spec.packet_gap,
             busy: Time::ZERO,
             besides_packets: Time::ZERO,
+            wake: Time::ZERO,
+            wake_for_more: Time::ZERO,
             fps: spec.fps,
             min: spec.min_rate,
             max: spec.max_rate,
@@ -695,6 +701,7 @@ impl<const PARITY: bool> Sender<PARITY> {
 impl<const PARITY: bool> Endpoint for Sender<PARITY> {
     fn on_packet(&mut self, now: Time, packet: &Packet, around: &mut Around<'_>) {
         self.now = now;
+        (self.wake, self.wake_for_more) = (Time::ZERO, Time::ZERO);
         let Body::Opaque { content, .. } = packet.body else { return };
         for message in rtcp::messages(around.contents.bytes(content)) {
             self.on_message(now, message);
@@ -704,12 +711,36 @@ impl<const PARITY: bool> Endpoint for Sender<PARITY> {
     }
 
     fn on_wake(&mut self, now: Time, around: &mut Around<'_>) {
-        self.now = now;
         // Mostly the machine is only ready for the next packet.
-        let reports = self.report_at <= now && self.packets > 0;
-        if now < self.besides_packets && now < self.control.next_wake() && !reports {
-            return;
+        if now >= self.wake_for_more {
+            self.on_more(now, around);
         }
+    }
+
+    fn poll_transmit(&mut self, now: Time, around: &mut Around<'_>) -> Option<Packet> {
+        self.now = now;
+        if self.report_due.is_none() && (now < self.busy || self.is_over()) {
+            self.rest();
+            return None;
+        }
+        self.transmit(now, around)
+    }
+
+    #[inline]
+    fn next_wake(&self) -> Time {
+        match self.wake {
+            Time::ZERO => self.wakes().0,
+            known => known,
+        }
+    }
+}
+
+impl<const PARITY: bool> Sender<PARITY> {
+    /// Does what is due besides sending what is paced.
+    #[inline(never)]
+    fn on_more(&mut self, now: Time, around: &mut Around<'_>) {
+        self.now = now;
+        self.wake = Time::ZERO;
         if now < self.stop {
             self.capture(now);
             self.speak(now);
@@ -718,7 +749,7 @@ impl<const PARITY: bool> Endpoint for Sender<PARITY> {
         if self.control.next_wake() <= now {
             self.control.on_wake(now);
         }
-        if reports && self.report_due.is_none() {
+        if self.report_at <= now && self.packets > 0 && self.report_due.is_none() {
             self.report_due = Some(RtpStream::Video);
             self.report_at = now + next_report(&mut self.random, REPORT_INTERVAL);
         }
@@ -726,36 +757,39 @@ impl<const PARITY: bool> Endpoint for Sender<PARITY> {
         self.besides_packets = self.next_besides_packets();
     }
 
-    fn poll_transmit(&mut self, now: Time, around: &mut Around<'_>) -> Option<Packet> {
-        self.now = now;
+    #[inline(never)]
+    fn transmit(&mut self, now: Time, around: &mut Around<'_>) -> Option<Packet> {
         if let Some(stream) = self.report_due.take() {
             return Some(self.report(now, stream, around));
         }
-        if self.is_over() {
+        let Some(release) = self.pacer.poll(now) else {
+            self.rest();
             return None;
-        }
-        if now < self.busy {
-            return None;
-        }
-        let release = self.pacer.poll(now)?;
+        };
         Some(self.send(now, release, around))
     }
 
-    fn next_wake(&self) -> Time {
-        if self.is_over() {
-            return self.encoding.front().map_or(Time::NEVER, |frame| frame.encoded);
-        }
+    /// Nothing more leaves now.
+    #[inline(always)]
+    fn rest(&mut self) {
+        (self.wake, self.wake_for_more) = self.wakes();
+    }
+
+    /// When it must be woken, and when for more than a packet.
+    #[inline(always)]
+    fn wakes(&self) -> (Time, Time) {
         let report = if self.packets > 0 { self.report_at.max(self.now) } else { Time::NEVER };
-        let pacer = self.pacer.next(self.now).max(self.busy);
         let besides = match self.besides_packets {
             Time::ZERO => self.next_besides_packets(),
             known => known,
         };
-        besides.min(report).min(pacer).min(self.control.next_wake())
+        let more = besides.min(report).min(self.control.next_wake());
+        if self.is_over() {
+            return (self.encoding.front().map_or(Time::NEVER, |frame| frame.encoded), more);
+        }
+        (more.min(self.pacer.next(self.now).max(self.busy)), more)
     }
-}
 
-impl<const PARITY: bool> Sender<PARITY> {
     /// When it has something to do besides sending what is paced, and besides what the controller asks for.
     fn next_besides_packets(&self) -> Time {
         let encoded = self.encoding.front().map_or(Time::NEVER, |frame| frame.encoded);

@@ -6,7 +6,7 @@
 
 use alloc::collections::VecDeque;
 
-use sojourn_core::{Rate, RtpStream, Span, Time};
+use sojourn_core::{RtpStream, Span, Time};
 
 use super::Item;
 use super::probe::Prober;
@@ -30,8 +30,12 @@ pub(crate) struct Pacer {
     /// Bytes that wait, and the sum of the times since when in nanoseconds, audio not counted.
     queued: u64,
     since: u128,
-    pacing: Option<Rate>,
-    padding: Rate,
+    /// The controller's pacing rate and that of padding, in bytes a second.
+    least: f64,
+    padding: f64,
+    /// The burst in seconds, and in bytes at the controller's pacing rate.
+    burst_s: f64,
+    least_burst: f64,
     /// Bytes that may be in flight, and those that are.
     window: Option<u64>,
     in_flight: u64,
@@ -71,8 +75,10 @@ impl Pacer {
             video: VecDeque::new(),
             queued: 0,
             since: 0,
-            pacing: None,
-            padding: Rate::ZERO,
+            least: f64::INFINITY,
+            padding: 0.0,
+            burst_s: config.burst.as_secs_f64(),
+            least_burst: f64::INFINITY,
             window: None,
             in_flight: 0,
             left_at: now,
@@ -85,8 +91,11 @@ impl Pacer {
 
     pub(crate) fn set(&mut self, now: Time, outputs: &Outputs) {
         self.pay(now);
-        self.pacing = outputs.pacing;
-        self.padding = outputs.padding;
+        self.least = outputs.pacing.map_or(f64::INFINITY, |pacing| pacing.as_bps() as f64 / 8.0);
+        self.padding = outputs.padding.as_bps() as f64 / 8.0;
+        // Where packets are not paced, all may leave at once.
+        let is_paced = self.least.is_finite();
+        self.least_burst = if is_paced { self.burst(self.least) } else { f64::INFINITY };
         self.window = outputs.window;
     }
 
@@ -123,10 +132,13 @@ impl Pacer {
 
     /// How long packets have waited in the mean.
     fn mean_wait(&self, now: Time) -> Span {
-        let packets = (self.repair.len() + self.video.len()) as u128;
-        let mean = self.since.checked_div(packets);
-        let mean = mean.map_or(now, |nanos| Time::from_nanos(nanos as u64));
-        now.since(mean)
+        let packets = (self.repair.len() + self.video.len()) as u64;
+        // A division of 64 bits costs a tenth, and mostly they suffice.
+        let mean = match u64::try_from(self.since) {
+            Ok(since) => since.checked_div(packets),
+            Err(_) => self.since.checked_div(packets.into()).map(|nanos| nanos as u64),
+        };
+        now.since(mean.map_or(now, Time::from_nanos))
     }
 
     fn oldest(&self) -> Option<Time> {
@@ -143,7 +155,7 @@ impl Pacer {
 
     /// The pacing rate in bytes a second, raised if needed to empty the queue in time.
     fn rate(&self, now: Time) -> f64 {
-        let least = self.least_rate();
+        let least = self.least;
         let Some(limit) = self.config.queue_limit else { return least };
         if self.queued == 0 || least == f64::INFINITY {
             return least;
@@ -153,19 +165,17 @@ impl Pacer {
         least.max(needed)
     }
 
-    /// The controller's pacing rate in bytes a second.
-    fn least_rate(&self) -> f64 {
-        self.pacing.map_or(f64::INFINITY, |pacing| pacing.as_bps() as f64 / 8.0)
-    }
-
     fn pay(&mut self, now: Time) {
         if now > self.updated {
             let passed = now.since(self.updated).as_secs_f64();
-            let rate = self.rate(now);
-            let paid = if rate.is_finite() { rate * passed } else { f64::INFINITY };
-            self.debt = (self.debt - paid).max(0.0);
-            let padded = self.padding.as_bps() as f64 / 8.0 * passed;
-            self.padding_debt = (self.padding_debt - padded).max(0.0);
+            if self.debt > 0.0 {
+                let rate = self.rate(now);
+                let paid = if rate.is_finite() { rate * passed } else { f64::INFINITY };
+                self.debt = (self.debt - paid).max(0.0);
+            }
+            if self.padding_debt > 0.0 {
+                self.padding_debt = (self.padding_debt - self.padding * passed).max(0.0);
+            }
         }
         self.updated = now;
     }
@@ -182,9 +192,7 @@ impl Pacer {
     /// Whether media may leave at once at any rate: a higher one than the controller's allows a larger burst.
     #[inline]
     fn is_free(&self) -> bool {
-        let least = self.least_rate();
-        let is_paid = least == f64::INFINITY || self.debt < self.burst(least);
-        is_paid && self.has_media() && !self.is_full()
+        self.debt < self.least_burst && self.has_media() && !self.is_full()
     }
 
     /// When the next packet but a voice's may leave.
@@ -198,9 +206,8 @@ impl Pacer {
         let media = match self.has_media() {
             true if rate == f64::INFINITY || self.debt < self.burst(rate) => now,
             true => wait(self.debt, rate),
-            false if self.padding > Rate::ZERO => {
-                let padding = self.padding.as_bps() as f64 / 8.0;
-                wait(self.padding_debt, padding).max(wait(self.debt, rate))
+            false if self.padding > 0.0 => {
+                wait(self.padding_debt, self.padding).max(wait(self.debt, rate))
             }
             false => Time::NEVER,
         };
@@ -220,7 +227,7 @@ impl Pacer {
     }
 
     fn burst(&self, rate: f64) -> f64 {
-        (rate * self.config.burst.as_secs_f64()).clamp(1.0, LARGEST_BURST)
+        (rate * self.burst_s).clamp(1.0, LARGEST_BURST)
     }
 
     /// The packet that leaves now, if one does.
@@ -235,14 +242,15 @@ impl Pacer {
         }
         self.left_at = now;
         let is_probe = self.prober.next(now) <= now;
-        let next = self.repair.pop_front().or_else(|| self.video.pop_front());
+        let queue = if self.repair.is_empty() { &mut self.video } else { &mut self.repair };
+        let next = queue.pop_front();
         let size = next.map_or(self.config.padding, |(_, item)| item.size);
         self.debt += f64::from(size);
-        if self.debt > self.least_rate() * MOST_DEBT.as_secs_f64() {
+        if self.debt > self.least * MOST_DEBT.as_secs_f64() {
             self.debt = self.debt.min(self.rate(now) * MOST_DEBT.as_secs_f64());
         }
-        if self.padding > Rate::ZERO {
-            let most = self.padding.as_bps() as f64 / 8.0 * MOST_DEBT.as_secs_f64();
+        if self.padding > 0.0 {
+            let most = self.padding * MOST_DEBT.as_secs_f64();
             self.padding_debt = (self.padding_debt + f64::from(size)).min(most);
         } else {
             self.padding_debt = 0.0;
@@ -261,6 +269,8 @@ impl Pacer {
 
 #[cfg(test)]
 mod tests {
+    use sojourn_core::Rate;
+
     use super::*;
 
     fn pacer(kbps: u64) -> Pacer {
