@@ -209,6 +209,15 @@ impl Ends {
         }
     }
 
+    /// The sending end and the addresses of both, if it is an outside one, as those of calls are.
+    #[inline(always)]
+    pub(crate) fn outside_sender(&mut self) -> Option<(&mut Box<dyn Endpoint>, &Endpoints)> {
+        match self {
+            Self::Other(Other::Two([End::External(end), _], ends)) => Some((end, ends)),
+            _ => None,
+        }
+    }
+
     /// The sending end of a flow that is one TCP connection.
     pub(crate) fn sender_mut(&mut self) -> Option<&mut Sender> {
         match self {
@@ -479,7 +488,8 @@ fn opposite(direction: Direction) -> Direction {
     }
 }
 
-fn address(packet: &mut Packet, now: Time, direction: Direction, ends: &Endpoints) {
+#[inline(always)]
+pub(crate) fn address(packet: &mut Packet, now: Time, direction: Direction, ends: &Endpoints) {
     (packet.src, packet.dst) = match direction {
         Direction::Forward => (ends.sender, ends.receiver),
         Direction::Reverse => (ends.receiver, ends.sender),

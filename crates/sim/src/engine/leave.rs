@@ -1,19 +1,20 @@
 //! Packets leave the ends of flows.
 
 use sojourn_core::{Direction, Event, Observer, Packet, Queued, Time, Who};
+use sojourn_host::Around;
 
-use super::{Engine, RECEIVER, SENDER, end_of};
-use crate::ends::Ends;
+use super::{Engine, RECEIVER, SENDER, Violation, end_of};
+use crate::ends::{Ends, address};
 
 impl<O: Observer> Engine<'_, O> {
     /// The agenda may call a sender at a time that the sender has put off since; then nothing
     /// happens.
-    pub(super) fn wake_sender(&mut self, flow: usize) {
+    #[inline(always)]
+    pub(super) fn wake_sender(&mut self, flow: usize, at_once: &mut u64) -> Result<(), Violation> {
         let place = self.end_place(flow, SENDER);
         self.late.pass(self.now, place.0);
         let Ends::Tcp { sender, .. } = &mut self.flows[flow].ends else {
-            self.wake_other_sender(flow);
-            return;
+            return self.wake_other_sender(flow, at_once);
         };
         if sender.next_wake() <= self.now {
             sender.on_wake(self.now, self.observer);
@@ -21,10 +22,14 @@ impl<O: Observer> Engine<'_, O> {
         }
         let wake = self.flows[flow].ends.next_sender_wake();
         self.agenda.set(place, wake);
+        Ok(())
     }
 
     #[inline(never)]
-    fn wake_other_sender(&mut self, flow: usize) {
+    fn wake_other_sender(&mut self, flow: usize, at_once: &mut u64) -> Result<(), Violation> {
+        if self.flows[flow].ends.outside_sender().is_some() {
+            return self.wake_outside_sender(flow, at_once);
+        }
         let now = self.now;
         // A source of datagrams depends on nothing but the time.
         let wake = loop {
@@ -41,6 +46,48 @@ impl<O: Observer> Engine<'_, O> {
         };
         let place = self.end_place(flow, SENDER);
         self.agenda.set(place, wake);
+        Ok(())
+    }
+
+    /// Wakes an outside sender, and wakes it again as long as nothing else comes between: senders of calls are woken for each
+    /// packet of a burst.
+    #[inline(always)]
+    fn wake_outside_sender(&mut self, flow: usize, at_once: &mut u64) -> Result<(), Violation> {
+        let place = self.end_place(flow, SENDER);
+        loop {
+            let now = self.now;
+            let Self { flows, contents, observer, .. } = self;
+            let Some((end, _)) = flows[flow].ends.outside_sender() else { return Ok(()) };
+            if end.next_wake() <= now {
+                end.on_wake(now, &mut Around { contents, observer: *observer });
+                self.drain_outside_sender(flow);
+                self.look_at_phase(flow);
+            }
+            let Some((end, _)) = self.flows[flow].ends.outside_sender() else { return Ok(()) };
+            let wake = end.next_wake();
+            self.agenda.set(place, wake);
+            let (at, next) = self.agenda.first();
+            if next != place || at > self.goes_on_until {
+                return Ok(());
+            }
+            self.advance(at, at_once)?;
+            self.late.pass(at, place.0);
+        }
+    }
+
+    /// Sends everything that an outside sender sends now.
+    #[inline(always)]
+    fn drain_outside_sender(&mut self, flow: usize) {
+        loop {
+            let now = self.now;
+            let Self { flows, contents, observer, .. } = self;
+            let Some((end, ends)) = flows[flow].ends.outside_sender() else { return };
+            // Used inside the `Option` in which it was made, as in `drain_other_end`.
+            let next = &mut end.poll_transmit(now, &mut Around { contents, observer: *observer });
+            let Some(packet) = next else { return };
+            address(packet, now, Direction::Forward, ends);
+            self.depart_aside(flow, packet);
+        }
     }
 
     pub(super) fn wake_receiver(&mut self, flow: usize) {

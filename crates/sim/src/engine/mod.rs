@@ -419,10 +419,12 @@ impl<'a, O: Observer> Engine<'a, O> {
             return self.wake_other(index, at_once);
         }
         match end % 2 {
-            SENDER => self.wake_sender(flow),
-            _ => self.wake_receiver(flow),
+            SENDER => self.wake_sender(flow, at_once),
+            _ => {
+                self.wake_receiver(flow);
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     /// Wakes a place that is neither a link nor an end.
