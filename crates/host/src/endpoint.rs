@@ -33,6 +33,12 @@ pub trait Endpoint: Send {
     /// the start and each time it has taken all packets.
     fn next_wake(&self) -> Time;
 
+    /// [`Endpoint::next_wake`], if it is known already that no more packets leave now. It saves the engine a call of
+    /// [`Endpoint::poll_transmit`] for each packet where packets leave one at a time.
+    fn rests_until(&self) -> Option<Time> {
+        None
+    }
+
     /// What `ss` would show of it, if it resembles TCP.
     fn sample(&self, now: Time) -> Option<FlowSample> {
         let _ = now;
@@ -63,6 +69,10 @@ impl<E: Endpoint + ?Sized> Endpoint for Box<E> {
 
     fn next_wake(&self) -> Time {
         (**self).next_wake()
+    }
+
+    fn rests_until(&self) -> Option<Time> {
+        (**self).rests_until()
     }
 
     fn sample(&self, now: Time) -> Option<FlowSample> {

@@ -209,11 +209,15 @@ impl Ends {
         }
     }
 
-    /// The sending end and the addresses of both, if it is an outside one, as those of calls are.
+    /// The end that sends in this direction and the addresses of both, if it is an outside one, as the ends of calls are.
     #[inline(always)]
-    pub(crate) fn outside_sender(&mut self) -> Option<(&mut Box<dyn Endpoint>, &Endpoints)> {
-        match self {
-            Self::Other(Other::Two([End::External(end), _], ends)) => Some((end, ends)),
+    pub(crate) fn outside(
+        &mut self,
+        sends: Direction,
+    ) -> Option<(&mut Box<dyn Endpoint>, &Endpoints)> {
+        let Self::Other(Other::Two(both, ends)) = self else { return None };
+        match &mut both[sends as usize] {
+            End::External(end) => Some((end, ends)),
             _ => None,
         }
     }
@@ -328,24 +332,6 @@ impl Other {
     /// A packet reached an end; `Some` is the first that this end then sends.
     #[inline(never)]
     pub(crate) fn on_packet<O: Observer>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        contents: &mut Contents,
-        observer: &mut O,
-    ) -> Option<Packet> {
-        let sends = opposite(packet.direction);
-        if let Some(end) = self.outside(sends) {
-            let around = &mut Around { contents, observer };
-            end.on_packet(now, packet, around);
-            return end.poll_transmit(now, around);
-        }
-        self.on_packet_inside(now, packet, contents, observer)
-    }
-
-    /// [`Other::on_packet`] of an end that is not outside; apart, so that outside ones need not pass through it.
-    #[inline(never)]
-    fn on_packet_inside<O: Observer>(
         &mut self,
         now: Time,
         packet: &Packet,
@@ -481,7 +467,7 @@ impl Other {
 }
 
 /// The direction in which the end sends that a packet of this direction reaches.
-fn opposite(direction: Direction) -> Direction {
+pub(crate) fn opposite(direction: Direction) -> Direction {
     match direction {
         Direction::Forward => Direction::Reverse,
         Direction::Reverse => Direction::Forward,

@@ -61,6 +61,8 @@ pub(super) struct Receiver<const PARITY: bool> {
     /// The earlier of their first times.
     frame_at: Time,
     decoder_free: Time,
+    /// Whether voices or an estimator have times of their own.
+    has_voice_or_estimator: bool,
     /// Messages that wait to be sent.
     outbox: VecDeque<Vec<u8>>,
     feedback_at: Time,
@@ -187,6 +189,8 @@ impl<const PARITY: bool> Receiver<PARITY> {
             FeedbackKind::ReceiverReports => Feedback::None,
         };
         let around = call.video_packetiser().around();
+        let has_voice_or_estimator =
+            call.voice().is_some() || matches!(feedback, Feedback::Remb(_));
         let has_lip_sync = spec.lip_sync && spec.playout == Playout::Adaptive;
         // The sender draws from the flow's own stream; this end's has another name.
         let mut name = alloc::string::String::from(flow.name);
@@ -232,6 +236,7 @@ impl<const PARITY: bool> Receiver<PARITY> {
             shows: VecDeque::new(),
             frame_at: Time::NEVER,
             decoder_free: Time::ZERO,
+            has_voice_or_estimator,
             outbox: VecDeque::new(),
             feedback_at: Time::NEVER,
             again_at: Time::NEVER,
@@ -706,6 +711,29 @@ impl<const PARITY: bool> Endpoint for Receiver<PARITY> {
     }
 
     fn poll_transmit(&mut self, now: Time, around: &mut Around<'_>) -> Option<Packet> {
+        // Mostly there is nothing to say.
+        if self.outbox.is_empty() { None } else { self.say(now, around) }
+    }
+
+    fn next_wake(&self) -> Time {
+        let timers = self.feedback_at.min(self.again_at).min(self.report_at);
+        let next = self.frame_at.min(timers).min(self.patience);
+        if !self.has_voice_or_estimator {
+            return next;
+        }
+        let estimator = match &self.feedback {
+            Feedback::Remb(estimator) => estimator.next_wake(),
+            _ => Time::NEVER,
+        };
+        let sound =
+            self.audio.as_ref().map_or(Time::NEVER, |audio| audio.tick_at.min(audio.compare_at));
+        next.min(sound).min(estimator)
+    }
+}
+
+impl<const PARITY: bool> Receiver<PARITY> {
+    #[inline(never)]
+    fn say(&mut self, now: Time, around: &mut Around<'_>) -> Option<Packet> {
         let bytes = self.outbox.pop_front()?;
         let ip_len = IP_UDP + bytes.len() as u32 + SRTCP;
         let number = self.number;
@@ -714,16 +742,5 @@ impl<const PARITY: bool> Endpoint for Receiver<PARITY> {
         around.observer.record(now, Who::Flow(self.ends.flow), &event);
         let content = around.contents.put(bytes, 1);
         Some(self.ends.answer(now, ip_len, Body::Opaque { number, content }))
-    }
-
-    fn next_wake(&self) -> Time {
-        let timers = self.feedback_at.min(self.again_at).min(self.report_at);
-        let estimator = match &self.feedback {
-            Feedback::Remb(estimator) => estimator.next_wake(),
-            _ => Time::NEVER,
-        };
-        let sound =
-            self.audio.as_ref().map_or(Time::NEVER, |audio| audio.tick_at.min(audio.compare_at));
-        self.frame_at.min(sound).min(timers).min(self.patience).min(estimator)
     }
 }

@@ -733,6 +733,10 @@ impl<const PARITY: bool> Endpoint for Sender<PARITY> {
             known => known,
         }
     }
+
+    fn rests_until(&self) -> Option<Time> {
+        (self.wake > self.now).then_some(self.wake)
+    }
 }
 
 impl<const PARITY: bool> Sender<PARITY> {
@@ -759,6 +763,7 @@ impl<const PARITY: bool> Sender<PARITY> {
 
     #[inline(never)]
     fn transmit(&mut self, now: Time, around: &mut Around<'_>) -> Option<Packet> {
+        self.wake = Time::ZERO;
         if let Some(stream) = self.report_due.take() {
             return Some(self.report(now, stream, around));
         }
@@ -766,7 +771,11 @@ impl<const PARITY: bool> Sender<PARITY> {
             self.rest();
             return None;
         };
-        Some(self.send(now, release, around))
+        let packet = Some(self.send(now, release, around));
+        if now < self.busy {
+            self.rest();
+        }
+        packet
     }
 
     /// Nothing more leaves now.

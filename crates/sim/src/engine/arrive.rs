@@ -1,9 +1,10 @@
 //! Packets reach the ends of flows, which may answer at once.
 
 use sojourn_core::{Direction, Event, Observer, Packet, Queued, Who};
+use sojourn_host::Around;
 
 use super::{Engine, RECEIVER, SENDER, end_of, release};
-use crate::ends::Ends;
+use crate::ends::{Ends, address, opposite};
 
 impl<O: Observer> Engine<'_, O> {
     #[inline(always)]
@@ -38,20 +39,49 @@ impl<O: Observer> Engine<'_, O> {
 
     #[inline(never)]
     pub(super) fn arrive_at_other_end(&mut self, flow: usize, packet: &Packet) {
+        let sends = opposite(packet.direction);
+        let Self { now, flows, contents, observer, .. } = self;
+        let Some((end, ends)) = flows[flow].ends.outside(sends) else {
+            return self.arrive_inside(flow, packet);
+        };
+        let around = &mut Around { contents, observer: *observer };
+        end.on_packet(*now, packet, around);
+        let answer = &mut end.poll_transmit(*now, around);
+        release(contents, packet);
+        let wake = match answer {
+            None => end.next_wake(),
+            Some(answer) => {
+                address(answer, *now, sends, ends);
+                self.depart_aside(flow, answer);
+                self.drain_outside(flow, sends)
+            }
+        };
+        self.look_at_phase(flow);
+        self.agenda.set_end_if_sooner(end_of(flow, end_that_sends(sends)), wake.max(self.now));
+    }
+
+    /// A packet reaches an end that is neither of a lone TCP connection nor outside.
+    #[inline(never)]
+    fn arrive_inside(&mut self, flow: usize, packet: &Packet) {
         let (contents, observer) = (&mut self.contents, &mut *self.observer);
         let Ends::Other(other) = &mut self.flows[flow].ends else { return };
         let first = &mut other.on_packet(self.now, packet, contents, observer);
         release(&mut self.contents, packet);
-        let (sends, end) = match packet.direction {
-            Direction::Forward => (Direction::Reverse, RECEIVER),
-            Direction::Reverse => (Direction::Forward, SENDER),
-        };
+        let sends = opposite(packet.direction);
         self.drain_other_end(flow, sends, first);
         self.look_at_phase(flow);
         let wake = match sends {
             Direction::Forward => self.flows[flow].ends.next_sender_wake(),
             Direction::Reverse => self.flows[flow].ends.next_receiver_wake(),
         };
-        self.agenda.set_end_if_sooner(end_of(flow, end), wake.max(self.now));
+        self.agenda.set_end_if_sooner(end_of(flow, end_that_sends(sends)), wake.max(self.now));
+    }
+}
+
+/// The end whose packets go in this direction.
+fn end_that_sends(sends: Direction) -> u32 {
+    match sends {
+        Direction::Forward => SENDER,
+        Direction::Reverse => RECEIVER,
     }
 }

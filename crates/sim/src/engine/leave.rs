@@ -27,7 +27,7 @@ impl<O: Observer> Engine<'_, O> {
 
     #[inline(never)]
     fn wake_other_sender(&mut self, flow: usize, at_once: &mut u64) -> Result<(), Violation> {
-        if self.flows[flow].ends.outside_sender().is_some() {
+        if self.flows[flow].ends.outside(Direction::Forward).is_some() {
             return self.wake_outside_sender(flow, at_once);
         }
         let now = self.now;
@@ -53,18 +53,20 @@ impl<O: Observer> Engine<'_, O> {
     /// packet of a burst.
     #[inline(always)]
     fn wake_outside_sender(&mut self, flow: usize, at_once: &mut u64) -> Result<(), Violation> {
+        let sends = Direction::Forward;
         let place = self.end_place(flow, SENDER);
+        let Some((end, _)) = self.flows[flow].ends.outside(sends) else { return Ok(()) };
+        let wake = end.next_wake();
+        if wake > self.now {
+            self.agenda.set(place, wake);
+            return Ok(());
+        }
         loop {
-            let now = self.now;
-            let Self { flows, contents, observer, .. } = self;
-            let Some((end, _)) = flows[flow].ends.outside_sender() else { return Ok(()) };
-            if end.next_wake() <= now {
-                end.on_wake(now, &mut Around { contents, observer: *observer });
-                self.drain_outside_sender(flow);
-                self.look_at_phase(flow);
-            }
-            let Some((end, _)) = self.flows[flow].ends.outside_sender() else { return Ok(()) };
-            let wake = end.next_wake();
+            let Self { now, flows, contents, observer, .. } = self;
+            let Some((end, _)) = flows[flow].ends.outside(sends) else { return Ok(()) };
+            end.on_wake(*now, &mut Around { contents, observer: *observer });
+            let wake = self.drain_outside(flow, sends);
+            self.look_at_phase(flow);
             self.agenda.set(place, wake);
             let (at, next) = self.agenda.first();
             if next != place || at > self.goes_on_until {
@@ -75,18 +77,22 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// Sends everything that an outside sender sends now.
+    /// Sends everything that an outside end sends now. Gives when the end is to be woken.
     #[inline(always)]
-    fn drain_outside_sender(&mut self, flow: usize) {
+    pub(super) fn drain_outside(&mut self, flow: usize, sends: Direction) -> Time {
         loop {
-            let now = self.now;
-            let Self { flows, contents, observer, .. } = self;
-            let Some((end, ends)) = flows[flow].ends.outside_sender() else { return };
+            let Self { now, flows, contents, observer, .. } = self;
+            let Some((end, ends)) = flows[flow].ends.outside(sends) else { return Time::NEVER };
             // Used inside the `Option` in which it was made, as in `drain_other_end`.
-            let next = &mut end.poll_transmit(now, &mut Around { contents, observer: *observer });
-            let Some(packet) = next else { return };
-            address(packet, now, Direction::Forward, ends);
+            let next = &mut end.poll_transmit(*now, &mut Around { contents, observer: *observer });
+            let Some(packet) = next else { return end.next_wake() };
+            address(packet, *now, sends, ends);
             self.depart_aside(flow, packet);
+            if let Some((end, _)) = self.flows[flow].ends.outside(sends)
+                && let Some(wake) = end.rests_until()
+            {
+                return wake;
+            }
         }
     }
 
