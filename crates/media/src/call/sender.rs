@@ -319,7 +319,7 @@ impl<const PARITY: bool> Sender<PARITY> {
         let video = self.outputs.target.as_bps().saturating_sub(voice.as_bps());
         let video = Rate::from_bps(video);
         let payload = self.packetiser.payload_rate(video, self.fps);
-        let repair = overhead_of(self.sent.repair(), self.sent.all());
+        let repair = overhead_of(self.sent.repair, self.sent.all);
         let left = payload.as_bps() as f64 * (1.0 - repair);
         Rate::from_bps(left as u64)
     }
@@ -1069,11 +1069,13 @@ impl History {
     }
 }
 
-/// Bytes of the last second, in tenths of it.
+/// Bytes of the last second, in tenths of it: all, and those sent again.
 #[derive(Default)]
 struct Window {
     tenths: [(u64, u64); 10],
     tenth: u64,
+    all: u64,
+    repair: u64,
 }
 
 impl Window {
@@ -1084,7 +1086,9 @@ impl Window {
         }
         let passed = (tenth - self.tenth).min(10);
         for back in 0..passed {
-            self.tenths[((tenth - back) % 10) as usize] = (0, 0);
+            let old = core::mem::take(&mut self.tenths[((tenth - back) % 10) as usize]);
+            self.all -= old.0;
+            self.repair -= old.1;
         }
         self.tenth = tenth;
     }
@@ -1092,15 +1096,12 @@ impl Window {
     fn add(&mut self, now: Time, bytes: u32, is_repair: bool) {
         self.turn(now);
         let (all, repair) = &mut self.tenths[(self.tenth % 10) as usize];
-        *all += u64::from(bytes);
-        *repair += if is_repair { u64::from(bytes) } else { 0 };
-    }
-
-    fn all(&self) -> u64 {
-        self.tenths.iter().map(|(all, _)| all).sum()
-    }
-
-    fn repair(&self) -> u64 {
-        self.tenths.iter().map(|(_, repair)| repair).sum()
+        let bytes = u64::from(bytes);
+        *all += bytes;
+        self.all += bytes;
+        if is_repair {
+            *repair += bytes;
+            self.repair += bytes;
+        }
     }
 }

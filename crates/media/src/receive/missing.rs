@@ -45,6 +45,10 @@ impl Missing {
             self.asked.remove(&sequence);
             return Vec::new();
         }
+        if sequence == self.next {
+            self.next += 1;
+            return Vec::new();
+        }
         let gap: Vec<u32> = (self.next..sequence).collect();
         self.next = sequence + 1;
         let asked = match self.wait.is_zero() {

@@ -161,13 +161,13 @@ impl Pacer {
             return least;
         }
         let left = limit.saturating_sub(self.mean_wait(now));
-        let needed = self.queued as f64 / left.as_secs_f64().max(0.001);
+        let needed = self.queued as i64 as f64 / seconds(left).max(0.001);
         least.max(needed)
     }
 
     fn pay(&mut self, now: Time) {
         if now > self.updated {
-            let passed = now.since(self.updated).as_secs_f64();
+            let passed = seconds(now.since(self.updated));
             if self.debt > 0.0 {
                 let rate = self.rate(now);
                 let paid = if rate.is_finite() { rate * passed } else { f64::INFINITY };
@@ -265,6 +265,12 @@ impl Pacer {
             None => Release::Padding { probe },
         })
     }
+}
+
+/// 63 bits hold three centuries, and convert faster than 64.
+#[inline(always)]
+fn seconds(span: Span) -> f64 {
+    span.as_nanos() as i64 as f64 / 1e9
 }
 
 #[cfg(test)]

@@ -239,19 +239,21 @@ impl LossBased {
         if sent <= 0.0 {
             return 0.0;
         }
-        let mut rates: Vec<f64> = self.observations.iter().map(|one| one.rate).collect();
-        rates.sort_by(f64::total_cmp);
-        let median = rates[rates.len() / 2];
         match (least, most) {
             // If the observation with the largest loss also had a much higher rate, it shows the link's
             // limit and counts.
-            (Some(least), Some(most))
-                if median * self.config.loss_median_factor > most.3 && sent > least.1 + most.1 =>
-            {
+            (Some(least), Some(most)) if self.is_ordinary(most.3) && sent > least.1 + most.1 => {
                 (lost - least.2 - most.2) / (sent - least.1 - most.1)
             }
             _ => lost / sent,
         }
+    }
+
+    /// Whether `rate` is below so many times the median of all rates: the upper half of them is above then.
+    fn is_ordinary(&self, rate: f64) -> bool {
+        let factor = self.config.loss_median_factor;
+        let above = self.observations.iter().filter(|one| one.rate * factor > rate).count();
+        above >= self.observations.len().div_ceil(2)
     }
 
     fn likeliest(&self, before: Candidate, in_alr: bool) -> Candidate {
@@ -281,8 +283,10 @@ impl LossBased {
     fn with_likeliest_loss(&self, mut candidate: Candidate) -> Candidate {
         candidate.inherent = self.feasible(&candidate);
         let (mut first, mut second) = (0.0, 0.0);
+        let below = probability(&candidate, 0.0);
         for (weight, one) in self.weighted() {
-            let p = probability(&candidate, one.rate);
+            let is_above = one.rate > candidate.bandwidth;
+            let p = if is_above { probability(&candidate, one.rate) } else { below };
             let (lost, arrived) = (one.k_lost, one.k_arrived);
             first += weight * (lost / p - arrived / (1.0 - p));
             second -= weight * (lost / (p * p) + arrived / ((1.0 - p) * (1.0 - p)));
@@ -306,8 +310,10 @@ impl LossBased {
         // Observations with rates below the candidate's bandwidth have the same probability; its
         // logarithms are computed once. Where nothing was lost, one of them is enough.
         let (mut log_lost, mut log_arrived) = (Logarithm::default(), Logarithm::default());
+        let below = probability(candidate, 0.0);
         self.weighted().fold(0.0, |sum, (weight, one)| {
-            let p = probability(candidate, one.rate);
+            let is_above = one.rate > candidate.bandwidth;
+            let p = if is_above { probability(candidate, one.rate) } else { below };
             let (lost, sent) = (one.k_lost, one.k_sent);
             let of_lost = if lost == 0.0 { 0.0 } else { lost * log_lost.of(p) };
             let likelihood = of_lost + (sent - lost) * log_arrived.of(1.0 - p);
