@@ -326,7 +326,7 @@ impl Ends {
     }
 }
 
-/// Everything but a lone TCP connection. Packets of the sending end go [`Direction::Forward`] and
+/// Everything but a lone TCP connection. The engine calls outside ends directly ([`Ends::outside`]). Packets of the sending end go [`Direction::Forward`] and
 /// those of the receiving end [`Direction::Reverse`]; that tells the ends apart.
 impl Other {
     /// A packet reached an end; `Some` is the first that this end then sends.
@@ -362,26 +362,6 @@ impl Other {
         contents: &mut Contents,
         observer: &mut O,
     ) -> Option<Packet> {
-        if let Some(end) = self.outside(sends) {
-            if end.next_wake() > now {
-                return None;
-            }
-            let around = &mut Around { contents, observer };
-            end.on_wake(now, around);
-            return end.poll_transmit(now, around);
-        }
-        self.on_wake_inside(now, sends, contents, observer)
-    }
-
-    /// [`Other::on_wake`] of an end that is not outside.
-    #[inline(never)]
-    fn on_wake_inside<O: Observer>(
-        &mut self,
-        now: Time,
-        sends: Direction,
-        contents: &mut Contents,
-        observer: &mut O,
-    ) -> Option<Packet> {
         either!(
             self,
             both => {
@@ -409,9 +389,6 @@ impl Other {
         contents: &mut Contents,
         observer: &mut O,
     ) -> Option<Packet> {
-        if let Some(end) = self.outside(sends) {
-            return end.poll_transmit(now, &mut Around { contents, observer });
-        }
         either!(
             self,
             both => both.poll_transmit(now, sends),
@@ -439,30 +416,9 @@ impl Other {
         )
     }
 
-    /// The end that sends in this direction, if it is an outside one, as the ends of calls are.
-    #[inline(always)]
-    fn outside(&mut self, sends: Direction) -> Option<&mut Box<dyn Endpoint>> {
-        match self {
-            Self::Two(both, _) => match &mut both[sends as usize] {
-                End::External(end) => Some(end),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
     fn poll_two(&mut self, now: Time, sends: Direction, around: &mut Around<'_>) -> Option<Packet> {
         let Self::Two(both, _) = self else { return None };
         each!(&mut both[sends as usize], end => Endpoint::poll_transmit(end, now, around))
-    }
-
-    /// Fills in the fields by which the engine routes the packet, if it is of an outside end.
-    pub(crate) fn address(&self, packet: &mut Packet, now: Time, sends: Direction) {
-        if let Self::Two(both, ends) = self
-            && let End::External(_) = both[sends as usize]
-        {
-            address(packet, now, sends, ends);
-        }
     }
 }
 
@@ -474,6 +430,7 @@ pub(crate) fn opposite(direction: Direction) -> Direction {
     }
 }
 
+/// Fills in the fields by which the engine routes a packet of an outside end.
 #[inline(always)]
 pub(crate) fn address(packet: &mut Packet, now: Time, direction: Direction, ends: &Endpoints) {
     (packet.src, packet.dst) = match direction {

@@ -27,8 +27,8 @@ impl<O: Observer> Engine<'_, O> {
 
     #[inline(never)]
     fn wake_other_sender(&mut self, flow: usize, at_once: &mut u64) -> Result<(), Violation> {
-        if self.flows[flow].ends.outside(Direction::Forward).is_some() {
-            return self.wake_outside_sender(flow, at_once);
+        if let Some(wake) = self.wake_outside(flow, Direction::Forward) {
+            return self.go_on_outside(flow, wake, at_once);
         }
         let now = self.now;
         // A source of datagrams depends on nothing but the time.
@@ -49,24 +49,32 @@ impl<O: Observer> Engine<'_, O> {
         Ok(())
     }
 
-    /// Wakes an outside sender, and wakes it again as long as nothing else comes between: senders of calls are woken for each
-    /// packet of a burst.
+    /// Wakes an outside end, if it is one and its time has come. Gives when it is to be woken again.
     #[inline(always)]
-    fn wake_outside_sender(&mut self, flow: usize, at_once: &mut u64) -> Result<(), Violation> {
-        let sends = Direction::Forward;
-        let place = self.end_place(flow, SENDER);
-        let Some((end, _)) = self.flows[flow].ends.outside(sends) else { return Ok(()) };
+    fn wake_outside(&mut self, flow: usize, sends: Direction) -> Option<Time> {
+        let Self { now, flows, contents, observer, .. } = self;
+        let (end, _) = flows[flow].ends.outside(sends)?;
         let wake = end.next_wake();
-        if wake > self.now {
-            self.agenda.set(place, wake);
-            return Ok(());
+        if wake > *now {
+            return Some(wake);
         }
+        end.on_wake(*now, &mut Around { contents, observer: *observer });
+        let wake = self.drain_outside(flow, sends);
+        self.look_at_phase(flow);
+        Some(wake)
+    }
+
+    /// An outside sender, which is to be woken at `wake`, is woken in place as long as nothing else comes between: senders of
+    /// calls are woken for each packet of a burst.
+    #[inline(always)]
+    fn go_on_outside(
+        &mut self,
+        flow: usize,
+        mut wake: Time,
+        at_once: &mut u64,
+    ) -> Result<(), Violation> {
+        let place = self.end_place(flow, SENDER);
         loop {
-            let Self { now, flows, contents, observer, .. } = self;
-            let Some((end, _)) = flows[flow].ends.outside(sends) else { return Ok(()) };
-            end.on_wake(*now, &mut Around { contents, observer: *observer });
-            let wake = self.drain_outside(flow, sends);
-            self.look_at_phase(flow);
             self.agenda.set(place, wake);
             let (at, next) = self.agenda.first();
             if next != place || at > self.goes_on_until {
@@ -74,6 +82,13 @@ impl<O: Observer> Engine<'_, O> {
             }
             self.advance(at, at_once)?;
             self.late.pass(at, place.0);
+            let Self { now, flows, contents, observer, .. } = self;
+            let Some((end, _)) = flows[flow].ends.outside(Direction::Forward) else {
+                return Ok(());
+            };
+            end.on_wake(*now, &mut Around { contents, observer: *observer });
+            wake = self.drain_outside(flow, Direction::Forward);
+            self.look_at_phase(flow);
         }
     }
 
@@ -106,7 +121,13 @@ impl<O: Observer> Engine<'_, O> {
                     self.depart_aside(flow, answer);
                 }
             }
-            Ends::Other(_) => self.wake_other_end(flow, Direction::Reverse),
+            Ends::Other(_) => {
+                if let Some(wake) = self.wake_outside(flow, Direction::Reverse) {
+                    self.agenda.set(place, wake);
+                    return;
+                }
+                self.wake_other_end(flow, Direction::Reverse);
+            }
         }
         let wake = self.flows[flow].ends.next_receiver_wake();
         self.agenda.set(place, wake);
@@ -132,22 +153,14 @@ impl<O: Observer> Engine<'_, O> {
         first: &mut Option<Packet>,
     ) {
         let Some(packet) = first else { return };
-        self.depart_from_other_end(flow, sends, packet);
+        self.depart_aside(flow, packet);
         loop {
             let (contents, observer) = (&mut self.contents, &mut *self.observer);
             let Ends::Other(other) = &mut self.flows[flow].ends else { return };
             let next = &mut other.poll_more(self.now, sends, contents, observer);
             let Some(packet) = next else { return };
-            self.depart_from_other_end(flow, sends, packet);
+            self.depart_aside(flow, packet);
         }
-    }
-
-    #[inline(always)]
-    fn depart_from_other_end(&mut self, flow: usize, sends: Direction, packet: &mut Packet) {
-        if let Ends::Other(other) = &self.flows[flow].ends {
-            other.address(packet, self.now, sends);
-        }
-        self.depart_aside(flow, packet);
     }
 
     /// Sends everything that a TCP sender may send now.
