@@ -979,6 +979,8 @@ fn near(mut at: Time, now: Time) -> Time {
 /// Packets of video that may be asked for again, in the order of their sequence numbers.
 struct History {
     packets: VecDeque<Kept>,
+    /// So many are kept.
+    most: usize,
     copies: Copies,
     /// Smoothed, from receiver reports; zero before one came.
     rtt: Span,
@@ -1002,15 +1004,15 @@ const SPARE: Span = Span::from_millis(5);
 
 impl History {
     fn new(copies: Copies) -> Self {
-        Self { packets: VecDeque::new(), copies, rtt: Span::ZERO }
-    }
-
-    fn add(&mut self, now: Time, item: Item) {
-        let most = match self.copies {
+        let most = match copies {
             Copies::Each => MOST_KEPT_BY_AIORTC,
             Copies::Spaced | Copies::One => MOST_KEPT,
         };
-        if self.packets.len() == most {
+        Self { packets: VecDeque::new(), most, copies, rtt: Span::ZERO }
+    }
+
+    fn add(&mut self, now: Time, item: Item) {
+        if self.packets.len() == self.most {
             self.packets.pop_front();
         }
         self.packets.push_back(Kept { item, left: now, last: None, waits: false });
@@ -1069,33 +1071,45 @@ impl History {
     }
 }
 
+/// A tenth of a second, in nanoseconds.
+const TENTH: u64 = 100_000_000;
+
 /// Bytes of the last second, in tenths of it: all, and those sent again.
 #[derive(Default)]
 struct Window {
     tenths: [(u64, u64); 10],
+    /// The present tenth since the beginning, its place in `tenths`, and when it is over.
     tenth: u64,
+    place: usize,
+    over: Time,
     all: u64,
     repair: u64,
 }
 
 impl Window {
+    #[inline(always)]
     fn turn(&mut self, now: Time) {
-        let tenth = now.as_nanos() / 100_000_000;
-        if tenth == self.tenth {
-            return;
+        if now >= self.over {
+            self.begin(now.as_nanos() / TENTH);
         }
+    }
+
+    #[inline(never)]
+    fn begin(&mut self, tenth: u64) {
         let passed = (tenth - self.tenth).min(10);
         for back in 0..passed {
             let old = core::mem::take(&mut self.tenths[((tenth - back) % 10) as usize]);
             self.all -= old.0;
             self.repair -= old.1;
         }
-        self.tenth = tenth;
+        (self.tenth, self.place) = (tenth, (tenth % 10) as usize);
+        self.over = Time::from_nanos((tenth + 1) * TENTH);
     }
 
+    #[inline(always)]
     fn add(&mut self, now: Time, bytes: u32, is_repair: bool) {
         self.turn(now);
-        let (all, repair) = &mut self.tenths[(self.tenth % 10) as usize];
+        let (all, repair) = &mut self.tenths[self.place];
         let bytes = u64::from(bytes);
         *all += bytes;
         self.all += bytes;

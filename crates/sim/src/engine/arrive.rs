@@ -37,13 +37,20 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
+    #[inline(always)]
+    fn arrive_at_other_end(&mut self, flow: usize, packet: &Packet) {
+        match self.flows[flow].ends.outside(opposite(packet.direction)) {
+            Some(_) => self.arrive_outside(flow, packet),
+            None => self.arrive_inside(flow, packet),
+        }
+    }
+
+    /// A packet reaches an outside end.
     #[inline(never)]
-    pub(super) fn arrive_at_other_end(&mut self, flow: usize, packet: &Packet) {
+    fn arrive_outside(&mut self, flow: usize, packet: &Packet) {
         let sends = opposite(packet.direction);
         let Self { now, flows, contents, observer, .. } = self;
-        let Some((end, ends)) = flows[flow].ends.outside(sends) else {
-            return self.arrive_inside(flow, packet);
-        };
+        let Some((end, ends)) = flows[flow].ends.outside(sends) else { return };
         let around = &mut Around { contents, observer: *observer };
         end.on_packet(*now, packet, around);
         let answer = &mut end.poll_transmit(*now, around);
