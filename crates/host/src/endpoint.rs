@@ -33,8 +33,8 @@ pub trait Endpoint: Send {
     /// the start and each time it has taken all packets.
     fn next_wake(&self) -> Time;
 
-    /// [`Endpoint::next_wake`], if it is known already that no more packets leave now. It saves the engine a call of
-    /// [`Endpoint::poll_transmit`] for each packet where packets leave one at a time.
+    /// [`Endpoint::next_wake`], if it is known already that no more packets leave now. The engine asks right behind a packet,
+    /// and does not poll for another one then.
     fn rests_until(&self) -> Option<Time> {
         None
     }

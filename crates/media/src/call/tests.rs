@@ -180,9 +180,17 @@ impl World {
     }
 
     fn drain(&mut self, now: Time) {
+        let mut rests = None;
         loop {
             let around = &mut Around { contents: &mut self.contents, observer: &mut self.seen };
-            let Some(packet) = self.ends[0].poll_transmit(now, around) else { break };
+            let Some(packet) = self.ends[0].poll_transmit(now, around) else {
+                // What it said behind a packet is what it says after nothing more has left.
+                let wake = self.ends[0].next_wake();
+                assert!(rests.is_none_or(|until| until > now && until == wake), "{rests:?} {wake}");
+                break;
+            };
+            assert_eq!(rests, None, "another packet left");
+            rests = self.ends[0].rests_until();
             self.offer(now, packet);
         }
         loop {

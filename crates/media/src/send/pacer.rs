@@ -196,6 +196,7 @@ impl Pacer {
     }
 
     /// When the next packet but a voice's may leave.
+    #[inline(always)]
     fn next_at(&self, now: Time) -> Time {
         let rate = self.rate(now);
         let wait = |debt: f64, rate: f64| match debt {
