@@ -33,8 +33,8 @@ pub trait Endpoint: Send {
     /// the start and each time it has taken all packets.
     fn next_wake(&self) -> Time;
 
-    /// [`Endpoint::next_wake`], if it is known already that no more packets leave now. The engine asks right behind a packet,
-    /// and does not poll for another one then.
+    /// [`Endpoint::next_wake`], later than now, if it is known already that no more packets leave before. The engine asks right after it took a packet, and
+    /// then doesn't poll for another one.
     fn rests_until(&self) -> Option<Time> {
         None
     }

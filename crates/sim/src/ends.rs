@@ -326,8 +326,8 @@ impl Ends {
     }
 }
 
-/// Everything but a lone TCP connection. The engine calls outside ends directly ([`Ends::outside`]). Packets of the sending end go [`Direction::Forward`] and
-/// those of the receiving end [`Direction::Reverse`]; that tells the ends apart.
+/// Everything but a lone TCP connection. Packets of the sending end go [`Direction::Forward`] and those of the receiving end [`Direction::Reverse`]; that tells
+/// the ends apart. Outside ends are called by the engine itself ([`Ends::outside`]).
 impl Other {
     /// A packet reached an end; `Some` is the first that this end then sends.
     #[inline(never)]
@@ -418,6 +418,7 @@ impl Other {
 
     fn poll_two(&mut self, now: Time, sends: Direction, around: &mut Around<'_>) -> Option<Packet> {
         let Self::Two(both, _) = self else { return None };
+        debug_assert!(!matches!(both[sends as usize], End::External(_)), "an outside end");
         each!(&mut both[sends as usize], end => Endpoint::poll_transmit(end, now, around))
     }
 }

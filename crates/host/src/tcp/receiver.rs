@@ -11,7 +11,7 @@ use sojourn_core::{
 use super::accecn::Counters;
 use super::ecn::{self, Echo};
 use super::reader::{AtOnce, Reader, Reading, Reads};
-use super::timer_wheel::{TimerWheel, Waiting};
+use super::timer_wheel::{KernelTimer, TimerWheel};
 use super::window::ReceiveWindow;
 use super::{Config, Endpoints, PacketBuffers};
 
@@ -60,8 +60,8 @@ pub struct Receiver<R = AtOnce> {
     /// Estimate of the interval between segments, which the delayed acknowledgement waits.
     ato: Span,
     last_arrival: Time,
-    /// The timer that was set for a delayed acknowledgement; one that is sent doesn't stop it, it is only no longer waited for.
-    delayed: Waiting,
+    /// The timer of delayed acknowledgements, which stays set when one is sent, and whether one waits for it.
+    delayed: KernelTimer,
     waits: bool,
     wheel: TimerWheel,
     must_ack: bool,
@@ -159,7 +159,7 @@ impl<R: Reads> Receiver<R> {
             has_started: false,
             ato: Span::ZERO,
             last_arrival: Time::ZERO,
-            delayed: Waiting::OFF,
+            delayed: KernelTimer::OFF,
             waits: false,
             wheel: config.timer_wheel(),
             must_ack: false,
@@ -290,7 +290,7 @@ impl<R: Reads> Receiver<R> {
     #[inline(always)]
     pub fn next_wake(&self) -> Time {
         let others = self.next_wake_of_others();
-        if self.waits { self.delayed.or(others, &self.wheel) } else { others }
+        if self.waits { self.delayed.fires_or(others, &self.wheel) } else { others }
     }
 
     /// A time that [`Receiver::next_wake`] doesn't come before, which takes less to find.
@@ -737,7 +737,7 @@ impl<R: Reads> Receiver<R> {
     #[inline(always)]
     fn delay(&mut self, now: Time) {
         let longest = self.rtt.max(self.config.delayed_ack).min(DELAYED_ACK_MAX);
-        let timer = Waiting::new(now, self.ato.min(longest));
+        let timer = KernelTimer::new(now, self.ato.min(longest));
         if !self.waits || timer.fires(&self.wheel) < self.delayed.fires(&self.wheel) {
             self.delayed = timer;
         }

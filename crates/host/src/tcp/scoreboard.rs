@@ -188,6 +188,7 @@ impl Scoreboard {
 
     /// The segment is selectively acknowledged.
     pub(super) fn set_sacked(&mut self, segment: u32) {
+        debug_assert!(!self.record(segment).is_sacked);
         self.cuts += self.cuts_of(segment);
         let record = self.record_mut(segment);
         record.is_sacked = true;
@@ -202,6 +203,7 @@ impl Scoreboard {
 
     /// The receiver has dropped a segment that it had selectively acknowledged.
     pub(super) fn clear_sacked(&mut self, segment: u32) {
+        debug_assert!(self.record(segment).is_sacked);
         self.cuts -= self.cuts_of(segment);
         self.record_mut(segment).is_sacked = false;
         self.sacked.clear(segment);

@@ -44,12 +44,12 @@ impl TimerWheel {
 /// A timer that is set. It never fires before `at`, when its wait is over. Most timers are set again before, so when exactly one fires is found out only where
 /// somebody must know.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Waiting {
+pub(super) struct KernelTimer {
     set: Time,
     pub(super) at: Time,
 }
 
-impl Waiting {
+impl KernelTimer {
     pub(super) const OFF: Self = Self { set: Time::ZERO, at: Time::NEVER };
 
     #[inline(always)]
@@ -68,7 +68,7 @@ impl Waiting {
 
     /// The first of when it fires and `other`.
     #[inline(always)]
-    pub(super) fn or(&self, other: Time, wheel: &TimerWheel) -> Time {
+    pub(super) fn fires_or(&self, other: Time, wheel: &TimerWheel) -> Time {
         if self.at < other { self.fires(wheel).min(other) } else { other }
     }
 }
@@ -107,10 +107,10 @@ mod tests {
     fn a_timer_is_over_at_its_tick_and_not_when_its_wait_is() {
         let ms = |ms| Time::from_nanos(ms * MS);
         let wheel = TimerWheel::new(Span::from_millis(10), Span::from_millis(7));
-        let timer = Waiting::new(ms(57), Span::from_millis(41));
+        let timer = KernelTimer::new(ms(57), Span::from_millis(41));
         assert_eq!([98, 116, 117].map(|at| timer.is_over(ms(at), &wheel)), [false, false, true]);
-        assert_eq!([97, 99, 118].map(|at| timer.or(ms(at), &wheel)), [97, 99, 117].map(ms));
-        assert!(Waiting::OFF.or(Time::NEVER, &wheel).is_never());
+        assert_eq!([97, 99, 118].map(|at| timer.fires_or(ms(at), &wheel)), [97, 99, 117].map(ms));
+        assert!(KernelTimer::OFF.fires_or(Time::NEVER, &wheel).is_never());
     }
 
     /// 62 ticks are the most of the first level.

@@ -39,8 +39,8 @@ pub(super) struct Sender<const PARITY: bool> {
     busy: Time,
     /// When there is something to do besides sending, as of the last time there was.
     besides_packets: Time,
-    /// When it must be woken, and when for more than a packet, as found out when nothing more could leave. Zero where something
-    /// has changed since.
+    /// When it must be woken, and when for more than a packet. They are found out where nothing more can leave, which is where every call of the
+    /// engine ends; between, zero stands for what isn't known.
     wake: Time,
     wake_for_more: Time,
     fps: f64,

@@ -106,6 +106,7 @@ impl<O: Observer> Engine<'_, O> {
             if let Some((end, _)) = self.flows[flow].ends.outside(sends)
                 && let Some(wake) = end.rests_until()
             {
+                debug_assert!(wake > self.now, "it rests");
                 return wake;
             }
         }

@@ -21,7 +21,7 @@ use super::prr::Prr;
 use super::rate::RateSampler;
 use super::rtt::RttEstimator;
 use super::scoreboard::{Record, Scoreboard};
-use super::timer_wheel::{TimerWheel, Waiting};
+use super::timer_wheel::{KernelTimer, TimerWheel};
 use super::window::ReceiveWindow;
 use super::write_queue::WriteQueue;
 use super::{Config, Endpoints};
@@ -131,14 +131,14 @@ pub(super) enum TimerKind {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timer {
     pub(super) kind: TimerKind,
-    waiting: Waiting,
+    set: KernelTimer,
 }
 
 impl Timer {
-    pub(super) const OFF: Self = Self { kind: TimerKind::Retransmit, waiting: Waiting::OFF };
+    pub(super) const OFF: Self = Self { kind: TimerKind::Retransmit, set: KernelTimer::OFF };
 
     pub(super) fn is_off(&self) -> bool {
-        self.waiting.at.is_never()
+        self.set.at.is_never()
     }
 }
 
@@ -278,7 +278,7 @@ impl Sender {
         if now >= self.source.next_wake() {
             self.source.on_wake(now);
         }
-        if self.timer.waiting.is_over(now, &self.wheel) {
+        if self.timer.set.is_over(now, &self.wheel) {
             let kind = self.timer.kind;
             self.timer = Timer::OFF;
             match kind {
@@ -385,7 +385,7 @@ impl Sender {
             Connection::Requesting { at, .. } => at.min(self.source.next_wake()),
             Connection::Answered | Connection::Established => {
                 let others = self.pacer.wake.min(self.source.next_wake());
-                self.timer.waiting.or(others, &self.wheel)
+                self.timer.set.fires_or(others, &self.wheel)
             }
         }
     }
@@ -396,7 +396,7 @@ impl Sender {
         match self.connection {
             Connection::Requesting { .. } => Time::ZERO,
             Connection::Answered | Connection::Established => {
-                self.timer.waiting.at.min(self.pacer.wake).min(self.source.next_wake())
+                self.timer.set.at.min(self.pacer.wake).min(self.source.next_wake())
             }
         }
     }
@@ -895,7 +895,7 @@ impl Sender {
     }
 
     pub(super) fn arm(&mut self, kind: TimerKind, now: Time, wait: Span) {
-        self.timer = Timer { kind, waiting: Waiting::new(now, wait) };
+        self.timer = Timer { kind, set: KernelTimer::new(now, wait) };
         self.probe_due = false;
     }
 
@@ -909,7 +909,7 @@ impl Sender {
         self.update_pacing_rate();
     }
 
-    /// What the records of a burst keep, with which `in_flight` are under way.
+    /// What the records of a burst keep; `in_flight` has its segments, too.
     pub(super) fn memo(&mut self, now: Time, in_flight: u32) -> Memo {
         let is_first = self.board.is_empty();
         self.rate.on_sent(now, is_first, in_flight, self.total_lost)

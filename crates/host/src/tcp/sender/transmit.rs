@@ -318,7 +318,7 @@ impl Sender {
         true
     }
 
-    /// Sends `bytes` as `count` segments, behind `in_flight`.
+    /// Sends `bytes` as `count` segments; `in_flight` are under way before them.
     #[inline(always)]
     pub(super) fn send_new(&mut self, now: Time, bytes: u64, count: u32, in_flight: u32) {
         let mss = u64::from(self.config.mss);

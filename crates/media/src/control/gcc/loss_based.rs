@@ -401,7 +401,7 @@ impl LossBased {
         }
     }
 
-    /// Whether the rise may go on: padding, if there is any, tests one only for a limited time.
+    /// Whether the rise may go on: with padding for `loss_padding` only, without as long as it likes.
     fn may_go_on(&self, estimate: f64, now: Time) -> bool {
         let longest = self.config.loss_padding;
         match self.padded {
