@@ -142,7 +142,7 @@ impl<O: Observer> Engine<'_, O> {
         loop {
             self.turn_carrier(carrier)?;
             let (at, next) = self.agenda.first();
-            if next != own || at > self.goes_on_until {
+            if next != own || at >= self.goes_on_before {
                 return Ok(());
             }
             self.advance(at, at_once)?;

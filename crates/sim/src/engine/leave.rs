@@ -77,7 +77,7 @@ impl<O: Observer> Engine<'_, O> {
         loop {
             self.agenda.set(place, wake);
             let (at, next) = self.agenda.first();
-            if next != place || at > self.goes_on_until {
+            if next != place || at >= self.goes_on_before {
                 return Ok(());
             }
             self.advance(at, at_once)?;

@@ -129,8 +129,8 @@ pub struct Engine<'a, O> {
     wakes: u64,
     /// Wakes since the time last advanced.
     at_once: u64,
-    /// Until when whoever is woken may go on if it is next again: zero if somebody looks after every wake.
-    goes_on_until: Time,
+    /// Before when whoever is woken may go on if it is next again; zero: never, because somebody looks after every wake.
+    goes_on_before: Time,
     next_step: Time,
     steps: u64,
     stage: Stage,
@@ -248,7 +248,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             arrived: 0,
             wakes: 0,
             at_once: 0,
-            goes_on_until: Time::ZERO,
+            goes_on_before: Time::ZERO,
             next_step: Time::ZERO + scenario.step,
             steps: 0,
             stage: Stage::New,
@@ -281,7 +281,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// An invariant is broken.
     pub fn step(&mut self) -> Result<bool, Violation> {
         self.begin();
-        (self.ahead.until, self.goes_on_until) = (Time::ZERO, Time::ZERO);
+        (self.ahead.until, self.goes_on_before) = (Time::ZERO, Time::ZERO);
         let mut at_once = self.at_once;
         self.catch_up((self.agenda.first().0.min(self.end), 0));
         let goes_on = self.turn(self.end, &mut at_once)?;
@@ -309,7 +309,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             // What is put off is caught up with before and at the end of every row.
             let next = self.late.next_stop(self.now);
             let mut stop = until.min(next);
-            self.goes_on_until = if awaits { Time::ZERO } else { stop };
+            self.goes_on_before = if awaits { Time::ZERO } else { stop + Span::from_nanos(1) };
             // One loop, so that everything that a wake does is inlined into it.
             while self.turn(stop, &mut at_once)? {
                 if awaits {
