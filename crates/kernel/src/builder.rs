@@ -39,6 +39,10 @@ impl Build {
         &self,
         mut tell: impl FnMut(&str, Option<(usize, usize)>),
     ) -> Result<PathBuf, Fault> {
+        // The source of Debian 12 and 13 is of such a kernel.
+        if self.source.is_none() && install::has_matrix_registers() {
+            return Err(Fault::Missing(install::UNFIT.to_owned()));
+        }
         let cache = install::cache()?;
         make_folder(&cache)?;
         let missing = missing_tools();

@@ -168,15 +168,38 @@ fn size(folder: &Path) -> u64 {
 /// The kernel that is used where none is named: that of `SOJOURN_KERNEL`, or the one that was built.
 pub fn usual_kernel() -> Result<PathBuf, Fault> {
     if let Some(named) = std::env::var_os("SOJOURN_KERNEL").filter(|named| !named.is_empty()) {
-        return Ok(PathBuf::from(named));
+        let named = PathBuf::from(named);
+        return fits_processor(&named).map(|()| named);
     }
     let built = cache()?.join("linux");
     if built.is_file() {
-        return Ok(built);
+        return fits_processor(&built).map(|()| built);
     }
     let problem =
         "there is no guest kernel; `sojourn kernel build` builds one, or SOJOURN_KERNEL names one";
     Err(Fault::Missing(problem.to_owned()))
+}
+
+/// Whether this machine's processor has registers for matrices (AMX). As a guest, Linux before 6.13 keeps 2696 bytes of a program's registers, which is
+/// AVX-512's; its host then refuses to restore them, and every program of the guest dies at once.
+pub(crate) fn has_matrix_registers() -> bool {
+    let flags = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    flags.split_ascii_whitespace().any(|flag| flag == "amx_tile")
+}
+
+pub(crate) const UNFIT: &str = "this machine's processor has matrix registers (AMX), which kernels before Linux 6.13 can't restore as guests: \
+    every program in one dies at once. Use a machine without AMX, or a newer kernel";
+
+/// # Errors
+/// The kernel can't run programs on this processor.
+pub(crate) fn fits_processor(kernel: &Path) -> Result<(), Fault> {
+    if !has_matrix_registers() {
+        return Ok(());
+    }
+    let Ok(release) = release(kernel) else { return Ok(()) };
+    let mut parts = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
+    let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+    if version < (6, 13) { Err(Fault::Missing(UNFIT.to_owned())) } else { Ok(()) }
 }
 
 /// The kernel at a path, the one that `sojourn kernel build --name` built under this name, or the usual one.
@@ -192,7 +215,7 @@ pub fn kernel(named: Option<&str>) -> Result<PathBuf, Fault> {
     // A guest is started in another folder.
     match std::path::absolute(&path) {
         Ok(path) if path.is_file() => match wrong_with(&path) {
-            None => Ok(path),
+            None => fits_processor(&path).map(|()| path),
             Some(wrong) => {
                 Err(Fault::Missing(format!("the guest kernel {} {wrong}", path.display())))
             }
