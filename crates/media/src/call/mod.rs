@@ -12,16 +12,20 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::any::Any;
 
 use sojourn_core::param::{Choice, Maybe, Style, Switch, number, rate, size, time, whole};
-use sojourn_core::{Bytes, Param, Params, Purpose, Rate, Span, SpecError};
-use sojourn_host::{AppModel, Endpoint, FlowSetup};
+use sojourn_core::{
+    Body, Bytes, Direction, Event, Packet, Param, Params, Purpose, Rate, Span, SpecError, Time, Who,
+};
+use sojourn_host::{AppModel, Around, Endpoint, Endpoints, FlowSetup};
 
 use self::receiver::Receiver;
 use self::sender::Sender;
 use crate::control::{self, FeedbackKind, Stack, Tape};
 pub use crate::fec::FecScheme;
+use crate::rtcp::SRTCP;
 use crate::rtp::{IP_UDP, RTP, SRTP};
 use crate::send::Packetiser;
 use crate::source::{self, Voice};
@@ -74,6 +78,27 @@ sojourn_core::params! {
         pub key_gap: Option<Span> as Maybe<Span> = "", time(Span::ZERO, LONG), "a request for a key frame is ignored if it comes sooner after the last one that was answered; without it 0ms for aiortc and 300ms for the others, as libwebrtc has it";
         pub frame_wait: Span = "3s", time(Span::from_millis(1), LONG), "without a frame for so long, the receiver asks for a key frame";
         pub key_wait: Span = "200ms", time(Span::from_millis(1), LONG), "the same wait while the receiver needs a key frame";
+    }
+}
+
+/// A message of RTCP as the packet in which it leaves in this direction. `number` counts what that end sends.
+fn rtcp_packet(
+    ends: &Endpoints,
+    direction: Direction,
+    number: &mut u32,
+    bytes: Vec<u8>,
+    now: Time,
+    around: &mut Around<'_>,
+) -> Packet {
+    let ip_len = IP_UDP + bytes.len() as u32 + SRTCP;
+    let event = Event::Content { direction, number: *number, bytes: &bytes };
+    around.observer.record(now, Who::Flow(ends.flow), &event);
+    let content = around.contents.put(bytes, 1);
+    let body = Body::Opaque { number: *number, content };
+    *number += 1;
+    match direction {
+        Direction::Forward => ends.packet(now, ip_len, body),
+        Direction::Reverse => ends.answer(now, ip_len, body),
     }
 }
 

@@ -11,7 +11,7 @@ use sojourn_core::{
 use sojourn_host::{Around, Endpoint, Endpoints, FlowSetup};
 
 use super::sender::next_report;
-use super::{CallConfig, CallSpec, Playout, REPORT_INTERVAL};
+use super::{CallConfig, CallSpec, Playout, REPORT_INTERVAL, rtcp_packet};
 use crate::control::{Arrival, Estimator, FeedbackKind};
 use crate::fec::{Arrived, FecScheme, Protected, Recovery};
 use crate::receive::{
@@ -19,7 +19,7 @@ use crate::receive::{
     Timing, Whole,
 };
 use crate::rtcp::{
-    self, Block, CcfbArrivals, Extended, Message, Nack, ReceiverReport, ReferenceTime, Remb, SRTCP,
+    self, Block, CcfbArrivals, Extended, Message, Nack, ReceiverReport, ReferenceTime, Remb,
     SenderReport, TwccArrivals, ntp_middle, source_of, unwrap, write_key_request,
 };
 use crate::rtp::{
@@ -735,12 +735,6 @@ impl<const PARITY: bool> Receiver<PARITY> {
     #[inline(never)]
     fn say(&mut self, now: Time, around: &mut Around<'_>) -> Option<Packet> {
         let bytes = self.outbox.pop_front()?;
-        let ip_len = IP_UDP + bytes.len() as u32 + SRTCP;
-        let number = self.number;
-        self.number += 1;
-        let event = Event::Content { direction: Direction::Reverse, number, bytes: &bytes };
-        around.observer.record(now, Who::Flow(self.ends.flow), &event);
-        let content = around.contents.put(bytes, 1);
-        Some(self.ends.answer(now, ip_len, Body::Opaque { number, content }))
+        Some(rtcp_packet(&self.ends, Direction::Reverse, &mut self.number, bytes, now, around))
     }
 }

@@ -11,7 +11,7 @@ use sojourn_core::{
 };
 use sojourn_host::{Around, Endpoint, Endpoints, FlowSetup};
 
-use super::{CallConfig, Copies, REPORT_INTERVAL};
+use super::{CallConfig, Copies, REPORT_INTERVAL, rtcp_packet};
 use crate::control::{
     Controller, Feedback, FeedbackKind, Outputs, Outstanding, Purpose as Use, ReceiverReport,
     Report, Sent, Tape, Taped,
@@ -19,7 +19,7 @@ use crate::control::{
 use crate::fec::{FecScheme, Generator, Header, Parity, Protected, Protection, ProtectionConfig};
 use crate::receive::jitter_of;
 use crate::rtcp::{
-    self, Block, Ccfb, Extended, LARGEST_OFFSET, LastReference, Message, SRTCP, SenderReport,
+    self, Block, Ccfb, Extended, LARGEST_OFFSET, LastReference, Message, SenderReport,
     SinceReference, Twcc, arrived_at, ntp_middle, source_of, unwrap,
 };
 use crate::rtp::{IP_UDP, RTP, RTX, SRTP, abs_send_time, video_ticks, voice_ticks};
@@ -688,13 +688,7 @@ impl<const PARITY: bool> Sender<PARITY> {
                 bytes
             }
         };
-        let ip_len = IP_UDP + bytes.len() as u32 + SRTCP;
-        let number = self.number;
-        self.number += 1;
-        let event = Event::Content { direction: Direction::Forward, number, bytes: &bytes };
-        around.observer.record(now, Who::Flow(self.ends.flow), &event);
-        let content = around.contents.put(bytes, 1);
-        self.ends.packet(now, ip_len, Body::Opaque { number, content })
+        rtcp_packet(&self.ends, Direction::Forward, &mut self.number, bytes, now, around)
     }
 }
 

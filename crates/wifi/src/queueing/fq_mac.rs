@@ -247,16 +247,21 @@ impl FqMac {
             Some(ready) => ready,
             None => self.dequeue(now, tid, store, listener)?,
         };
-        self.tids[tid].packets -= 1;
-        self.packets -= 1;
+        self.count_out(tid);
         Some(packet)
     }
 
-    pub(crate) fn pop(&mut self, station: usize, ac: AccessCategory) -> Option<Released> {
-        let tid = &mut self.tids[station * CATEGORIES + ac as usize];
-        let packet = tid.ready.take()?;
-        tid.packets -= 1;
+    /// A packet has left.
+    #[inline(always)]
+    fn count_out(&mut self, tid: usize) {
+        self.tids[tid].packets -= 1;
         self.packets -= 1;
+    }
+
+    pub(crate) fn pop(&mut self, station: usize, ac: AccessCategory) -> Option<Released> {
+        let tid = station * CATEGORIES + ac as usize;
+        let packet = self.tids[tid].ready.take()?;
+        self.count_out(tid);
         Some(packet)
     }
 

@@ -84,8 +84,7 @@ impl<P: Carried> Radio<P> {
         observer: &mut dyn Observer,
     ) -> Time {
         let own = self.own(port);
-        let Self { first, medium, ledgers, lost, .. } = self;
-        let notes = &mut Notes { first: *first, ledgers, lost, observer };
+        let (medium, notes) = &mut self.noted(observer);
         medium.wait_above(now, own, packet, notes);
         medium.next_wake()
     }
@@ -100,8 +99,7 @@ impl<P: Carried> Radio<P> {
         observer: &mut dyn Observer,
     ) -> Time {
         let own = self.own(port);
-        let Self { first, medium, ledgers, lost, .. } = self;
-        let notes = &mut Notes { first: *first, ledgers, lost, observer: &mut *observer };
+        let (medium, notes) = &mut self.noted(&mut *observer);
         if !medium.offer_managed(now, own, packet, notes) {
             return self.enter_slowly(now, port, packet, observer);
         }
@@ -118,15 +116,25 @@ impl<P: Carried> Radio<P> {
         observer: &mut dyn Observer,
     ) -> Time {
         let own = self.own(port);
-        let Self { first, medium, ledgers, lost, .. } = self;
-        medium.offer(now, own, packet, &mut Notes { first: *first, ledgers, lost, observer });
+        let (medium, notes) = &mut self.noted(observer);
+        medium.offer(now, own, packet, notes);
         medium.next_wake()
     }
 
     #[inline(never)]
     fn act(&mut self, now: Time, observer: &mut dyn Observer) {
+        let (medium, notes) = &mut self.noted(observer);
+        medium.act(now, notes);
+    }
+
+    /// The medium, and what records what happens in it.
+    #[inline(always)]
+    fn noted<'a>(
+        &'a mut self,
+        observer: &'a mut dyn Observer,
+    ) -> (&'a mut Medium<P>, Notes<'a, P>) {
         let Self { first, medium, ledgers, lost, .. } = self;
-        medium.act(now, &mut Notes { first: *first, ledgers, lost, observer });
+        (medium, Notes { first: *first, ledgers, lost, observer })
     }
 
     fn air_sample(&self, port: Port) -> AirSample {
