@@ -46,7 +46,8 @@ pub(super) struct Sender<const PARITY: bool> {
     fps: f64,
     min: Rate,
     max: Rate,
-    padding: u32,
+    /// Padding repeats a packet.
+    repeats: bool,
     source: Box<dyn Source>,
     audio: Option<Audio>,
     control: Box<dyn Controller>,
@@ -243,7 +244,7 @@ impl<const PARITY: bool> Sender<PARITY> {
             fps: spec.fps,
             min: spec.min_rate,
             max: spec.max_rate,
-            padding,
+            repeats: spec.nack && call.copies() == Copies::One,
             source,
             audio,
             control,
@@ -513,7 +514,7 @@ impl<const PARITY: bool> Sender<PARITY> {
     fn send(&mut self, now: Time, release: Release, around: &mut Around<'_>) -> Packet {
         let (item, probe) = match release {
             Release::Media { item, probe } => (item, probe),
-            Release::Padding { probe } => (self.padding_item(now), probe),
+            Release::Padding { size, probe } => (padding(now, size), probe),
         };
         let item = if PARITY { self.numbered(item) } else { item };
         let purpose = match item.stream {
@@ -558,6 +559,9 @@ impl<const PARITY: bool> Sender<PARITY> {
             self.packets += 1;
             self.octets = self.octets.wrapping_add(item.size - self.packetiser.around());
             self.history.add(now, item);
+            if self.repeats && self.history.is_for_padding(&item) {
+                self.pacer.set_copy(item.size + RTX);
+            }
             if item.part + 1 == item.parts {
                 let (captured, bytes) = (item.captured, item.frame_bytes);
                 self.tell(now, around, FrameStage::Sent, captured, bytes, item.is_key);
@@ -653,20 +657,6 @@ impl<const PARITY: bool> Sender<PARITY> {
         let content = around.contents.put(bytes, 1);
         let body = Body::Opaque { number, content };
         Packet { ecn: self.ecn, ..self.ends.packet(now, item.size, body) }
-    }
-
-    fn padding_item(&self, now: Time) -> Item {
-        Item {
-            stream: RtpStream::Padding,
-            sequence: 0,
-            frame: 0,
-            part: 0,
-            parts: 1,
-            captured: now,
-            is_key: false,
-            size: self.padding,
-            frame_bytes: 0,
-        }
     }
 
     fn report(&mut self, now: Time, stream: RtpStream, around: &mut Around<'_>) -> Packet {
@@ -804,6 +794,20 @@ impl<const PARITY: bool> Sender<PARITY> {
             false => Time::NEVER,
         };
         capture.min(encoded)
+    }
+}
+
+fn padding(now: Time, size: u32) -> Item {
+    Item {
+        stream: RtpStream::Padding,
+        sequence: 0,
+        frame: 0,
+        part: 0,
+        parts: 1,
+        captured: now,
+        is_key: false,
+        size,
+        frame_bytes: 0,
     }
 }
 
@@ -978,6 +982,8 @@ struct History {
     copies: Copies,
     /// Smoothed, from receiver reports; zero before one came.
     rtt: Span,
+    /// Sequence number and size of the packet that padding repeats.
+    large: (u32, u32),
 }
 
 struct Kept {
@@ -993,6 +999,9 @@ const MOST_KEPT: usize = 4096;
 const MOST_KEPT_BY_AIORTC: usize = 128;
 const BETWEEN_COPIES: Span = Span::from_millis(10);
 const RTT_WEIGHT: f64 = 0.3;
+/// Padding repeats a packet that has so many bytes less than the one before, or comes so many numbers behind it.
+const LESS: u32 = 100;
+const OLD: u32 = 1 << 13;
 /// libwebrtc takes the round trip for so much longer.
 const SPARE: Span = Span::from_millis(5);
 
@@ -1002,7 +1011,7 @@ impl History {
             Copies::Each => MOST_KEPT_BY_AIORTC,
             Copies::Spaced | Copies::One => MOST_KEPT,
         };
-        Self { packets: VecDeque::new(), most, copies, rtt: Span::ZERO }
+        Self { packets: VecDeque::new(), most, copies, rtt: Span::ZERO, large: (0, 0) }
     }
 
     fn add(&mut self, now: Time, item: Item) {
@@ -1014,6 +1023,16 @@ impl History {
 
     fn newest(&self) -> u32 {
         self.packets.back().map_or(0, |kept| kept.item.sequence)
+    }
+
+    /// Whether padding repeats this packet from now on: it is nearly as large as the one before, or that one is old.
+    fn is_for_padding(&mut self, item: &Item) -> bool {
+        let (sequence, size) = self.large;
+        let is_large = item.size + LESS > size || item.sequence > sequence + OLD;
+        if is_large {
+            self.large = (item.sequence, item.size);
+        }
+        is_large
     }
 
     fn on_rtt(&mut self, rtt: Span) {

@@ -17,7 +17,7 @@ pub(crate) struct PacerConfig {
     pub(crate) burst: Span,
     /// Packets leave faster if they would wait longer in the mean.
     pub(crate) queue_limit: Option<Span>,
-    /// Bytes of a packet of padding, headers included.
+    /// Bytes of a packet of padding without content, headers included.
     pub(crate) padding: u32,
 }
 
@@ -42,6 +42,8 @@ pub(crate) struct Pacer {
     left_at: Time,
     debt: f64,
     padding_debt: f64,
+    /// Bytes of a packet of padding that repeats a recent one, headers included; zero where none is repeated.
+    copy: u32,
     updated: Time,
     prober: Prober,
 }
@@ -53,8 +55,9 @@ pub(crate) enum Release {
         item: Item,
         probe: Option<u32>,
     },
-    /// A packet without content.
+    /// A packet of so many bytes without content, or with content that was sent before.
     Padding {
+        size: u32,
         probe: Option<u32>,
     },
 }
@@ -65,6 +68,11 @@ const LARGEST_BURST: f64 = 63_000.0;
 const WHILE_FULL: Span = Span::from_millis(500);
 /// The debt is limited to what is paid off in this time.
 const MOST_DEBT: Span = Span::from_millis(500);
+
+/// A probe wants so much padding at a time, at its rate, and padding besides probes so much at its own.
+const PROBED: Span = Span::from_millis(2);
+const PADDED: Span = Span::from_millis(5);
+const MOST_PADDING: f64 = 3.0;
 
 impl Pacer {
     pub(crate) fn new(config: PacerConfig, now: Time) -> Self {
@@ -84,6 +92,7 @@ impl Pacer {
             left_at: now,
             debt: 0.0,
             padding_debt: 0.0,
+            copy: 0,
             updated: now,
             prober: Prober::default(),
         }
@@ -101,6 +110,11 @@ impl Pacer {
 
     pub(crate) fn set_in_flight(&mut self, bytes: u64) {
         self.in_flight = bytes;
+    }
+
+    /// From now on padding repeats a packet, and then has so many bytes.
+    pub(crate) fn set_copy(&mut self, size: u32) {
+        self.copy = size;
     }
 
     pub(crate) fn add_probe(&mut self, probe: Probe) {
@@ -192,7 +206,7 @@ impl Pacer {
     /// Whether media may leave at once at any rate: a higher one than the controller's allows a larger burst.
     #[inline]
     fn is_free(&self) -> bool {
-        self.debt < self.least_burst && self.has_media() && !self.is_full()
+        self.debt < self.least_burst && self.has_media() && !self.is_full() && !self.prober.is_on()
     }
 
     /// When the next packet but a voice's may leave.
@@ -212,7 +226,8 @@ impl Pacer {
             }
             false => Time::NEVER,
         };
-        let next = media.min(self.prober.next(now)).max(now);
+        let next = if self.prober.is_on() { self.prober.next(now) } else { media };
+        let next = next.max(now);
         match self.is_full() {
             true => next.max(self.left_at + WHILE_FULL),
             false => next,
@@ -242,10 +257,14 @@ impl Pacer {
             return None;
         }
         self.left_at = now;
-        let is_probe = self.prober.next(now) <= now;
-        let queue = if self.repair.is_empty() { &mut self.video } else { &mut self.repair };
-        let next = queue.pop_front();
-        let size = next.map_or(self.config.padding, |(_, item)| item.size);
+        let is_probe = self.prober.is_on();
+        // A small packet begins a cluster, so that its rate is measured from a sharp edge.
+        let next = match is_probe && self.prober.begins(now) {
+            true => None,
+            false if self.repair.is_empty() => self.video.pop_front(),
+            false => self.repair.pop_front(),
+        };
+        let size = next.map_or_else(|| self.padding_size(now, is_probe), |(_, item)| item.size);
         self.debt += f64::from(size);
         if self.debt > self.least * MOST_DEBT.as_secs_f64() {
             self.debt = self.debt.min(self.rate(now) * MOST_DEBT.as_secs_f64());
@@ -263,8 +282,21 @@ impl Pacer {
                 self.since -= u128::from(since.as_nanos());
                 Release::Media { item, probe }
             }
-            None => Release::Padding { probe },
+            None => Release::Padding { size, probe },
         })
+    }
+
+    /// A packet is repeated unless it has more than thrice the bytes that are wanted.
+    fn padding_size(&self, now: Time, is_probe: bool) -> u32 {
+        let wanted = match is_probe {
+            true if self.prober.begins(now) => 0.0,
+            true => self.prober.rate() * PROBED.as_secs_f64(),
+            false => self.padding * PADDED.as_secs_f64(),
+        };
+        match f64::from(self.copy) <= MOST_PADDING * wanted {
+            true => self.copy.max(self.config.padding),
+            false => self.config.padding,
+        }
     }
 }
 
@@ -381,6 +413,52 @@ mod tests {
             duration: Span::from_millis(5),
         });
         assert_eq!(leaves(&mut pacer, 100), [0, 1, 2, 3, 4]);
+    }
+
+    /// What leaves in a probe of 2320 kbit/s: bytes, and whether it is padding.
+    fn probed(pacer: &mut Pacer) -> Vec<(u32, bool)> {
+        pacer.add_probe(Probe {
+            id: 3,
+            rate: Rate::from_bps(2_320_000),
+            min_packets: 4,
+            min_bytes: 2000,
+            duration: Span::from_millis(5),
+        });
+        let mut at = Time::ZERO;
+        let mut out = Vec::new();
+        while pacer.prober.is_on() {
+            match pacer.poll(at) {
+                Some(Release::Media { item, probe: Some(3) }) => out.push((item.size, false)),
+                Some(Release::Padding { size, probe: Some(3) }) => out.push((size, true)),
+                Some(other) => panic!("{other:?}"),
+                None => at = pacer.next(at),
+            }
+        }
+        out
+    }
+
+    /// Media would be free to leave at once, but waits for the probe's pace and is part of it.
+    #[test]
+    fn a_probe_begins_with_a_small_packet_and_nothing_leaves_beside_it() {
+        let mut pacer = pacer(100_000);
+        (0..5).for_each(|_| pacer.push(Time::ZERO, item(RtpStream::Video)));
+        let media = (1000, false);
+        assert_eq!(probed(&mut pacer), [(290, true), media, media, media]);
+        assert_eq!(leaves(&mut pacer, 20), [0, 0]);
+    }
+
+    /// The probe wants 580 bytes each 2 ms: it may take packets of 1740 bytes. Padding of 1 Mbit/s wants 625 bytes each 5 ms: of 1875.
+    #[test]
+    fn padding_repeats_a_packet_that_is_not_too_large_for_it() {
+        let mut pacer = pacer(1000);
+        pacer.set_copy(1741);
+        assert!(probed(&mut pacer).iter().all(|sent| *sent == (290, true)));
+        pacer.set_copy(1740);
+        assert_eq!(probed(&mut pacer)[..2], [(290, true), (1740, true)]);
+        pacer.set(Time::ZERO, &outputs(1000, 1000));
+        assert_eq!(pacer.padding_size(Time::ZERO, false), 1740);
+        pacer.set(Time::ZERO, &outputs(1000, 900));
+        assert_eq!(pacer.padding_size(Time::ZERO, false), 290);
     }
 
     #[test]

@@ -37,11 +37,26 @@ impl Prober {
         }
     }
 
+    /// Whether a cluster is due or has begun; until it is complete, nothing else leaves.
+    pub(super) fn is_on(&self) -> bool {
+        self.current.is_some() || !self.waiting.is_empty()
+    }
+
+    /// Whether the next packet is the first of a cluster.
+    pub(super) fn begins(&self, now: Time) -> bool {
+        self.current.is_none_or(|cluster| now.since(cluster.began) > LONGEST_WAIT)
+    }
+
+    /// Bytes a second of the cluster that has begun; zero without one.
+    pub(super) fn rate(&self) -> f64 {
+        self.current.map_or(0.0, |cluster| cluster.probe.rate.as_bps() as f64 / 8.0)
+    }
+
     /// Counts a packet of `size` bytes that leaves as part of the cluster that is due; returns its id.
     pub(super) fn send(&mut self, now: Time, size: u32) -> Option<u32> {
-        if self.current.is_none_or(|cluster| now.since(cluster.began) > LONGEST_WAIT) {
-            let probe = self.waiting.pop_front()?;
-            self.current = Some(Cluster { probe, began: now, packets: 0, bytes: 0 });
+        if self.begins(now) {
+            let probe = self.waiting.pop_front();
+            self.current = probe.map(|probe| Cluster { probe, began: now, packets: 0, bytes: 0 });
         }
         let cluster = self.current.as_mut()?;
         cluster.packets += 1;

@@ -161,7 +161,6 @@ impl LossBased {
                 }
             }
         }
-        self.best = Some(best);
         self.settle(best, now);
     }
 
@@ -356,11 +355,13 @@ impl LossBased {
     }
 
     fn settle(&mut self, best: Candidate, now: Time) {
-        let mut bounded = best.bandwidth.max(self.instant_least());
-        bounded = bounded.min(self.instant_most()).min(self.delay_based);
-        if bounded < best.bandwidth {
-            self.best = Some(Candidate { bandwidth: bounded, inherent: 0.0 });
-        }
+        // What arrives is the bound that counts last.
+        let least = self.instant_least();
+        let bounded = best.bandwidth.min(self.instant_most()).min(self.delay_based).max(least);
+        self.best = Some(match bounded < best.bandwidth {
+            true => Candidate { bandwidth: bounded, inherent: 0.0 },
+            false => Candidate { bandwidth: best.bandwidth.max(least), ..best },
+        });
         let (delay_based, max) = (self.delay_based, self.max);
         let is_below = bounded < delay_based && bounded < max;
         let is_held = self.hold.until.is_some_and(|until| until > now);

@@ -98,7 +98,7 @@ sojourn_core::params! {
         pub(crate) loss_hold_factor: f64 = "2", number(1.0, 100.0), "Each hold is this much longer than the one before";
         pub(crate) loss_most_increase: f64 = "1.3", number(1.0, 100.0), "Largest factor by which it rises within `loss_increase_window`";
         pub(crate) loss_increase_window: Span = "300ms", time(Span::ZERO, LONG), "That window";
-        pub(crate) loss_padding: Span = "0s", time(Span::ZERO, LONG), "For how long padding tests whether the link carries a raised rate; 0: there is none, as in measured calls";
+        pub(crate) loss_padding: Span = "2s", time(Span::ZERO, LONG), "For how long padding tests whether the link carries a raised rate; 0: there is none";
         pub(crate) report_low: f64 = "0.02", number(0.0, 1.0), "With receiver reports alone: the rate rises up to this loss";
         pub(crate) report_high: f64 = "0.1", number(0.0, 1.0), "And falls above this one";
         pub(crate) report_hold: Span = "300ms", time(Span::ZERO, LONG), "Between two falls are this and a round trip";

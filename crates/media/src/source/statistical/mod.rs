@@ -30,7 +30,6 @@ sojourn_core::params! {
         pub(crate) scale_b: f64 = "0.15", number(0.0, 1.0), "SCALE_B: scale of the Laplacian noise of frame sizes, as a share of B0";
         pub(crate) change: f64 = "0.1", number(0.0, 1000.0), "A target that differs by more than this share begins a transient; 0.1 is the hybrid model's (section 7)";
         pub(crate) correct: f64 = "0", number(0.0, 1.0), "Part of the bytes above the target so far that the next frame saves, as an encoder at constant rate does; 0 is the RFC's";
-        pub(crate) follow: Span = "0ms", time(Span::ZERO, Span::from_secs(10)), "Time constant with which frames follow a new target; 0: at once, as in the RFC";
         pub(crate) encoding: Span = "0ms", time(Span::ZERO, Span::from_secs(1)), "How long the encoder works on a frame";
         pub(crate) height: u32 = "720", whole(1, 8640), "Lines of the picture";
     }
@@ -45,8 +44,6 @@ impl SourceModel for Config {
             has_begun: false,
             interval: 1.0 / setup.frames_per_second,
             above: 0.0,
-            followed: 0.0,
-            share: following(self.follow, 1.0 / setup.frames_per_second),
             config: self.clone(),
             setup,
         })
@@ -64,9 +61,6 @@ struct Statistical {
     interval: f64,
     /// Bytes by which noise has made the frames too large so far.
     above: f64,
-    /// Bytes of a mean frame, and the share of its distance from the target's that each frame covers.
-    followed: f64,
-    share: f64,
     next: Time,
 }
 
@@ -77,11 +71,9 @@ impl Source for Statistical {
 
     fn capture(&mut self, wanted: &Wanted) -> Option<Frame> {
         let now = self.next;
-        let Self { config, setup, encoder, transient, interval, above, followed, share, .. } = self;
+        let Self { config, setup, encoder, transient, interval, above, .. } = self;
         let change = encoder.aim(now, wanted.rate);
-        let aimed = encoder.bytes_per_second() * *interval;
-        *followed += if self.has_begun { *share * (aimed - *followed) } else { aimed };
-        let mean = *followed;
+        let mean = encoder.bytes_per_second() * *interval;
         let random = &mut setup.random;
         let has_begun = core::mem::replace(&mut self.has_begun, true);
         let frame = match config.key > 0.0 && (wanted.key || !has_begun) {
@@ -108,11 +100,6 @@ impl Source for Statistical {
             height: config.height as u16,
         })
     }
-}
-
-/// The share of a distance that is covered in `seconds` with time constant `follow`.
-fn following(follow: Span, seconds: f64) -> f64 {
-    if follow.is_zero() { 1.0 } else { 1.0 - libm::exp(-seconds / follow.as_secs_f64()) }
 }
 
 /// A frame's size. An encoder writes at least a header, of ten bytes as in section 6.2.
