@@ -287,6 +287,7 @@ impl Pacer {
     }
 
     /// A packet is repeated unless it has more than thrice the bytes that are wanted.
+    #[inline(never)]
     fn padding_size(&self, now: Time, is_probe: bool) -> u32 {
         let wanted = match is_probe {
             true if self.prober.begins(now) => 0.0,
