@@ -711,8 +711,12 @@ fn a_view_of_all_flows_leaves_out_those_that_are_always_zero() {
         let figure = page.split("<figure id=\"view-0\">").nth(1).expect("it is there").to_owned();
         figure.split("</figure>").next().unwrap().to_owned()
     };
-    assert!(!figure(&[]).contains(", ping"), "nobody asked for the ping's goodput");
-    assert!(figure(&["bbr3", "ping"]).contains(", ping"));
+    let of_all = figure(&[]);
+    assert!(!of_all.contains(", ping"), "nobody asked for the ping's goodput");
+    // A transfer that starves is zero as well, and who reads must learn that it was there.
+    assert!(of_all.contains("Zero in every run, so not drawn: ping."), "{of_all}");
+    let named = figure(&["bbr3", "ping"]);
+    assert!(named.contains(", ping") && !named.contains("not drawn"), "{named}");
 }
 
 /// The answer's list of sentences.

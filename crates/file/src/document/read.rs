@@ -93,9 +93,9 @@ fn read_text(path: &Path, name: &str) -> Result<String, StudyError> {
         let problem = SpecError::new(format!("cannot be read: {error}"));
         let beside = beside(path);
         let written = path.file_name().unwrap_or_default().to_string_lossy();
-        let problem = problem
-            .near(&written, beside.iter().map(String::as_str))
-            .allow(["a study file", "a folder with a study.toml"]);
+        let others = beside.iter().map(String::as_str).filter(|name| *name != written);
+        let problem =
+            problem.near(&written, others).allow(["a study file", "a folder with a study.toml"]);
         StudyError::new(Place { file: name.to_owned(), position: None }, "", problem)
     };
     let mut bytes = Vec::new();

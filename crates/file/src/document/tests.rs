@@ -60,6 +60,15 @@ fn a_missing_base_is_blamed_on_itself() {
     assert!(error.contains("none.toml: cannot be read"), "{error}");
 }
 
+/// A folder of its name, as a file that may not be read is no misspelt one.
+#[test]
+fn a_file_that_cannot_be_read_is_not_suggested_in_its_own_place() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("study.toml")).unwrap();
+    let error = Document::read(&folder.path().join("study.toml")).unwrap_err().to_string();
+    assert!(error.contains("cannot be read") && !error.contains("did you mean"), "{error}");
+}
+
 #[test]
 fn options_are_read_as_toml_or_else_as_text() {
     let mut document = parse("");

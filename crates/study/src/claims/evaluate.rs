@@ -495,8 +495,13 @@ impl<'a> Results<'a> {
                 format!("Jain's index is not defined, as '{metric}' of all of '{of}' is 0");
             return Err(Absent::Value(reason));
         }
-        let known = covered
-            .map_or(String::new(), |covered| format!(": {} have a value", covered.describe()));
+        let known = covered.map_or(String::new(), |covered| match covered.all > 0.0 {
+            true => format!(": {} have a value", covered.describe()),
+            false if metric.starts_with("fct") || metric.starts_with("slowdown") => {
+                ": no transfer began after the warm-up".to_owned()
+            }
+            false => ": it has no samples".to_owned(),
+        });
         Err(Absent::Value(match of {
             _ if value.over_time.is_some() => {
                 format!("'{metric}' of '{of}' has no value in that time")

@@ -410,6 +410,30 @@ fn an_open_claim_says_which_values_are_missing() {
 }
 
 #[test]
+fn a_claim_over_nothing_says_that_nothing_began() {
+    let plan = plan();
+    let reason_of = |expression: &str, counts: [&str; 2]| {
+        let mut table = table(&plan);
+        for metric in counts {
+            set(&mut table, "a", metric, 0.0);
+        }
+        checked(&[claim(expression, &["fq"])], &plan, &table)
+            .claims
+            .remove(0)
+            .checks
+            .remove(0)
+            .reason
+    };
+    let of_fct = reason_of("fct_p50(a) < 1 s", ["fct_n", "fct_of"]);
+    let began =
+        "'fct_p50_ms' of 'a' was not measured: no transfer began after the warm-up with seed 1";
+    assert_eq!(of_fct.as_deref(), Some(began));
+    let of_all = reason_of("completion_mean(a) < 1 s", ["completion_n", "completion_of"]);
+    let samples = "'completion_mean_ms' of 'a' was not measured: it has no samples with seed 1";
+    assert_eq!(of_all.as_deref(), Some(samples));
+}
+
+#[test]
 fn a_percentile_by_kaplan_and_meier_is_not_averaged_over_the_flows_that_reach_it() {
     let plan = plan();
     let mut table = table(&plan);

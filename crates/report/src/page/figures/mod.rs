@@ -125,7 +125,8 @@ pub(crate) fn of_view(data: &Data<'_>, spreads: &Spreads, view: &View) -> Vec<Fi
             }
             continue;
         }
-        let subjects = without_zeros(data, subjects, metric, only.is_some() || !view.of.is_empty());
+        let is_named = only.is_some() || !view.of.is_empty();
+        let (subjects, zeros) = without_zeros(data, subjects, metric, is_named);
         if subjects.is_empty() {
             continue;
         }
@@ -138,6 +139,7 @@ pub(crate) fn of_view(data: &Data<'_>, spreads: &Spreads, view: &View) -> Vec<Fi
         } else {
             title.clone()
         };
+        let caption = with_zeros(&caption, &zeros);
         let head = Head { id: &id, title: &title, caption: &caption };
         out.extend(match view.kind {
             ViewKind::Bars if metric == "share" => share_figure(&frame, &head),
@@ -167,22 +169,33 @@ pub(crate) fn of_view(data: &Data<'_>, spreads: &Spreads, view: &View) -> Vec<Fi
     out
 }
 
-/// Leaves out what is zero in every run, such as the goodput of a ping beside that of transfers,
-/// unless the view names what it shows, or all is zero.
+/// What is shown, and what is left out because it is zero in every run, such as the goodput of a ping beside
+/// that of transfers; nothing is, if the view names what it shows, or all is zero.
 fn without_zeros(
     data: &Data<'_>,
-    mut subjects: Vec<Subject>,
+    subjects: Vec<Subject>,
     metric: &str,
     is_named: bool,
-) -> Vec<Subject> {
+) -> (Vec<Subject>, Vec<Subject>) {
     let is_something = |subject: &Subject| {
         let mut scenarios = 0..data.plan.scenarios.len();
         scenarios.any(|s| data.points(s, subject, metric).iter().any(|point| point.value != 0.0))
     };
-    if !is_named && subjects.iter().any(is_something) {
-        subjects.retain(is_something);
+    if is_named || !subjects.iter().any(is_something) {
+        return (subjects, Vec::new());
     }
-    subjects
+    subjects.into_iter().partition(is_something)
+}
+
+/// The caption, and what the figure does not show: a transfer that got nothing must not be missed.
+fn with_zeros(caption: &str, zeros: &[Subject]) -> String {
+    let names: Vec<String> = zeros.iter().map(|zero| Esc(zero.label()).to_string()).collect();
+    let zeros = match names.len() {
+        0 => return caption.to_owned(),
+        1..=MOST_SUBJECTS => names.join(", "),
+        more => format!("{} and {} more", names[..MOST_SUBJECTS].join(", "), more - MOST_SUBJECTS),
+    };
+    format!("{caption} Zero in every run, so not drawn: {zeros}.").trim_start().to_owned()
 }
 
 fn shown(data: &Data<'_>, subject: &Subject, of: &[String]) -> bool {
