@@ -45,9 +45,9 @@ const CHARACTER: f64 = 7.1;
 /// Width of a character in DejaVu Sans, the widest of the usual fonts, rounded up within its group.
 fn wide(character: char) -> f64 {
     match character {
-        'm' | 'w' | 'M' | 'W' | '%' => 11.9,
+        'm' | 'w' | 'M' | 'W' | '%' | '@' | '…' => 12.1,
         'i' | 'j' | 'l' | 'f' | 'r' | 't' | ' ' | '.' | ',' | ':' | '-' | '/' | '(' | ')' => 5.0,
-        'A'..='Z' | '±' | '+' | '=' | '<' | '>' | '×' | '…' | '@' => 10.1,
+        'A'..='Z' | '±' | '+' | '=' | '<' | '>' | '×' => 10.1,
         _ => 7.7,
     }
 }
