@@ -271,6 +271,12 @@ impl Config {
         }
     }
 
+    /// Failures in a row with which a window grows. QSRC of EDCA reaches the retry limit before the next failure resets
+    /// it and the window (section 10.23.2.2); the window of DCF is reset as soon as SSRC reaches it (section 10.3.3).
+    pub(crate) fn most_failures(&self) -> u16 {
+        if self.is_qos { self.retry_limit } else { self.retry_limit - 1 }
+    }
+
     pub(crate) fn countdown(&self) -> Countdown {
         if self.is_qos { Countdown::Boundaries } else { Countdown::IdleSlots }
     }

@@ -352,7 +352,7 @@ impl<P: Reshape + Send> Medium<P> {
         let edcaf = &mut self.edcafs[index];
         edcaf.has_frames = has_frames;
         if heard != Heard::Answered {
-            edcaf.fail(self.config.retry_limit);
+            edcaf.fail(self.config.most_failures());
             let answer = match heard {
                 Heard::Unread { answer, .. } => answer,
                 Heard::Answered | Heard::Nothing => Format::NonHt,
@@ -457,7 +457,7 @@ impl<P: Reshape + Send> Medium<P> {
             let index = usize::from(attempt.edcaf);
             let own_end = now + attempt.time;
             let idle = if own_end < end { end + self.extended } else { end };
-            let is_over = self.edcafs[index].fail(self.config.retry_limit);
+            let is_over = self.edcafs[index].fail(self.config.most_failures());
             self.time_out(attempt.edcaf, own_end, idle, answer);
             let mut has_frames = self.edcafs[index].pending > 0 || self.owes_trigger(index);
             if let Some(link) = link {
@@ -523,7 +523,7 @@ impl<P: Reshape + Send> Medium<P> {
             let is_same = usize::from(*other) / CATEGORIES == usize::from(winner) / CATEGORIES;
             if *other != winner && is_same {
                 let edcaf = &mut self.edcafs[usize::from(*other)];
-                edcaf.fail(self.config.retry_limit);
+                edcaf.fail(self.config.most_failures());
                 edcaf.back_off(idle + edcaf.ifs + self.extended);
             }
         }

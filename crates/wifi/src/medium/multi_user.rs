@@ -398,11 +398,7 @@ impl<P: Reshape + Send> Medium<P> {
         let window = u32::from(self.config.limits.window);
         let together = || {
             let block_ack = ASKED_BLOCK_ACK + frames::block_ack(window);
-            let last = stations.iter().enumerate().map(|(number, station)| {
-                let up = self.up_mode(usize::from(*station));
-                self.asked(multi, &up, layout.unit(number)).txtime(block_ack)
-            });
-            sifs + last.max().unwrap_or(Span::ZERO)
+            sifs + self.asked_of_all(multi, stations, layout, block_ack)
         };
         match multi.config.acknowledgement {
             Acknowledgement::InTurn => {
@@ -433,6 +429,29 @@ impl<P: Reshape + Send> Medium<P> {
         };
         Mode::he_tb(mcs, streams, width, ru, guard, ltf)
             .expect("a mode for the whole channel has one for each of its units")
+    }
+
+    /// How long it takes when each of these stations is asked for so many octets on its unit.
+    fn asked_of_all(
+        &self,
+        multi: &MultiUser,
+        stations: &[u16],
+        layout: &Layout,
+        octets: u32,
+    ) -> Span {
+        let modes = stations.iter().enumerate().map(|(number, station)| {
+            self.asked(multi, &self.up_mode(usize::from(*station)), layout.unit(number))
+        });
+        let data = modes.map(|mode| mode.txtime(octets) - mode.preamble());
+        self.training(multi, stations) + data.max().unwrap_or(Span::ZERO)
+    }
+
+    /// What the PPDUs begin with that these stations are asked for: a Trigger frame has one number of HE-LTFs for all of them
+    /// (section 9.3.1.22.1), which must do for the one with most streams.
+    fn training(&self, multi: &MultiUser, stations: &[u16]) -> Span {
+        let modes = stations.iter().map(|station| self.up_mode(usize::from(*station)));
+        let preambles = modes.map(|mode| self.asked(multi, &mode, Ru::Tones26).preamble());
+        preambles.max().unwrap_or(Span::ZERO)
     }
 
     /// A Trigger frame for these stations and for units of random access, in a mode that all of
@@ -495,11 +514,8 @@ impl<P: Reshape + Send> Medium<P> {
         let mut time = Span::ZERO;
         if asks_status {
             time = self.trigger_time(&multi.chosen, Trigger::BufferStatus, 0);
-            let reports = multi.chosen.iter().enumerate().map(|(number, station)| {
-                let mode = self.up_mode(usize::from(*station));
-                self.asked(multi, &mode, layout.unit(number)).txtime(STATUS_REPORT)
-            });
-            status = time + sifs + reports.max().unwrap_or(Span::ZERO);
+            let reports = self.asked_of_all(multi, &multi.chosen, &layout, STATUS_REPORT);
+            status = time + sifs + reports;
         }
         if status.is_zero() {
             time = self.trigger_time(&multi.chosen, Trigger::Basic, random_units);
@@ -675,6 +691,7 @@ impl<P: Reshape + Send> Medium<P> {
         if random_units > 0 {
             self.contend_for_units(multi, now, random_units);
         }
+        let training = self.training(multi, &multi.chosen);
         let mut time = Span::ZERO;
         let mut random_unit = None;
         for number in 0..multi.chosen.len() {
@@ -686,8 +703,9 @@ impl<P: Reshape + Send> Medium<P> {
                     continue;
                 }
             }
+            let (station, ru) = (usize::from(station), layout.unit(number));
             let Some((psdu, wanted)) =
-                self.answer(multi, now, usize::from(station), layout.unit(number), room, listener)
+                self.answer(multi, now, (station, ru), (training, room), listener)
             else {
                 continue;
             };
@@ -701,8 +719,8 @@ impl<P: Reshape + Send> Medium<P> {
             return (asked_until, asked_until, scheduled == 0);
         }
         if scheduled == 0 || time.is_zero() {
-            time =
-                multi.psdus.iter().map(|psdu| psdu.mode.whole_symbols(room)).max().unwrap_or(room);
+            let longest = multi.psdus.iter().map(|psdu| psdu.mode.whole_symbols(training, room));
+            time = longest.max().unwrap_or(room);
         }
         at += sifs;
         at += time;
@@ -771,14 +789,13 @@ impl<P: Reshape + Send> Medium<P> {
         }
     }
 
-    /// What a station sends on its unit, and how long it would take.
+    /// What a station sends on its unit in a PPDU that begins with `training`, and how long it would take.
     fn answer(
         &mut self,
         multi: &MultiUser,
         now: Time,
-        station: usize,
-        ru: Ru,
-        room: Span,
+        (station, ru): (usize, Ru),
+        (training, room): (Span, Span),
         listener: &mut impl Listener<P>,
     ) -> Option<(MuPsdu, Span)> {
         let ac = self.most_urgent(station, now)?;
@@ -786,14 +803,16 @@ impl<P: Reshape + Send> Medium<P> {
         let link = Self::link_index(node, 0, ac);
         self.adapt(now, link);
         let mode = self.asked(multi, &self.links[link].sending.mode, ru);
-        let ppdu = self.build_in(now, (node, 0, ac), &mode, room, 0, false, listener)?;
+        let longer = training.saturating_sub(mode.preamble());
+        let own_room = room.saturating_sub(longer);
+        let ppdu = self.build_in(now, (node, 0, ac), &mode, own_room, 0, false, listener)?;
         let agreement = &self.links[ppdu.link as usize].agreement;
         let has_more =
             agreement.to_repeat > 0 || self.queues[node].has_packets(0, AccessCategory::ALL[ac]);
         // The access point knows what waits, in units, and gives as much time, padding included.
         let octets = ppdu.psdu.octets(&mode).next_multiple_of(REPORTED_IN);
-        let most = mode.whole_symbols(room);
-        let wanted = if has_more { most } else { mode.txtime(octets).min(most) };
+        let most = mode.whole_symbols(training, room);
+        let wanted = if has_more { most } else { (mode.txtime(octets) + longer).min(most) };
         Some((MuPsdu { station: station as u16, ppdu, mode, random_unit: None }, wanted))
     }
 

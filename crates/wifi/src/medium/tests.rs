@@ -1,6 +1,7 @@
 //! Saturated cells against Bianchi's published figures, and what must hold in every cell.
 
 mod ofdma;
+mod published;
 mod rates;
 mod standard;
 

@@ -222,10 +222,12 @@ impl Mode {
         u32::try_from(octets).unwrap_or(u32::MAX)
     }
 
-    /// The longest PPDU of whole symbols that takes no longer than `limit`.
-    pub(crate) fn whole_symbols(&self, limit: Span) -> Span {
-        let data = limit.saturating_sub(self.preamble).as_nanos();
-        self.preamble + Span::from_nanos(data - data % self.grid.as_nanos())
+    /// The longest PPDU of whole symbols behind `training`, or this mode's own preamble if that is longer, that takes no longer
+    /// than `limit`.
+    pub(crate) fn whole_symbols(&self, training: Span, limit: Span) -> Span {
+        let preamble = training.max(self.preamble);
+        let data = limit.saturating_sub(preamble).as_nanos();
+        preamble + Span::from_nanos(data - data % self.grid.as_nanos())
     }
 
     /// This mode and those of the same format, width and guard interval with no higher MCS and no more

@@ -213,6 +213,33 @@ fn an_uplink_exchange_of_four_stations_lasts_what_its_fields_say() {
     assert_eq!(delivered, [3; 4]);
 }
 
+/// A Trigger frame has one number of HE-LTFs for all (section 9.3.1.22.1), so a station of one stream beside one of two sends two of
+/// 8 µs: 56 µs before reports of one symbol, and before data of 38934 bits in symbols of 408. In 5484 µs 376 symbols follow.
+#[test]
+fn stations_that_are_asked_together_train_for_the_one_with_most_streams() {
+    let cell = |packets: [u64; 2]| {
+        let mut config = cell_with("", 2);
+        config.stations[0].up.mode = Mode::parse("he mcs 5 nss 2 gi 1.6us").unwrap();
+        config.stations[1].queue.limit = 1000;
+        let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
+        for (station, packets) in (0..).zip(packets) {
+            offer(&mut medium, Port::up(station), packets);
+        }
+        medium
+    };
+    let mut medium = cell([1, 3]);
+    run_out(&mut medium);
+    let (reports, data) = (560 + 144, 560 + 96 * 144);
+    let air = medium.air();
+    let whole = 360 + 160 + reports + 160 + 360 + 160 + data + 160 + 560;
+    assert_eq!([air.trigger, air.data, air.exchanges].map(tenths), [720 + reports, data, whole]);
+    let mut medium = cell([1, 200]);
+    while medium.air().data.is_zero() {
+        medium.on_wake(medium.next_wake(), &mut Drops::default());
+    }
+    assert_eq!(tenths(medium.air().data), 560 + 376 * 144);
+}
+
 /// What a station has more than fits is answered with whole symbols up to the limit: 377 of 14.4 µs
 /// in 5484 µs.
 #[test]
