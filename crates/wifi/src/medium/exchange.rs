@@ -31,74 +31,70 @@ pub(super) enum Heard {
 impl<P: Reshape + Send> Medium<P> {
     /// The countdown of one or several functions is over.
     pub(super) fn contend(&mut self, now: Time, listener: &mut impl Listener<P>) {
-        let slot = self.config.slot;
-        let edcafs = &self.edcafs;
-        let is_due = |index: &&u16| {
-            let edcaf = &edcafs[usize::from(**index)];
-            edcaf.has_frames && edcaf.sends_at(slot) <= now
+        let (first, second) = {
+            let mut due = self.due(now);
+            (due.next(), due.next())
         };
-        let mut due = self.active.iter().filter(is_due);
-        let Some(winner) = due.next().copied() else { return self.rearm() };
-        if due.next().is_some() {
-            return self.contend_with_others(now, listener);
+        match (first, second) {
+            (None, _) => self.rearm(),
+            (Some(winner), None) => match self.attempt(now, winner, listener) {
+                None => self.rearm(),
+                Some(attempt) => self.win(now, &attempt, &[winner], listener),
+            },
+            (Some(_), Some(_)) => self.contend_with_others(now, listener),
         }
-        let Some(attempt) = self.attempt(now, winner, listener) else {
-            self.edcafs[usize::from(winner)].has_frames = false;
-            return self.rearm();
-        };
-        let limit = self.edcafs[usize::from(winner)].parameters.txop_limit;
-        let txop = Txop { edcaf: winner, until: now + limit };
-        self.exchange(now, &attempt, txop, &[winner], listener);
     }
 
-    /// The countdown of several functions is over.
+    /// The functions with frames whose countdown is over.
+    #[inline]
+    fn due(&self, now: Time) -> impl Iterator<Item = u16> {
+        let slot = self.config.slot;
+        self.active.iter().copied().filter(move |index| {
+            let edcaf = &self.edcafs[usize::from(*index)];
+            edcaf.has_frames && edcaf.sends_at(slot) <= now
+        })
+    }
+
+    /// The countdown of several functions is over. Inside a station the higher priority wins (section 10.23.2.2) if it has
+    /// something to send after all, and equal categories of different stations collide.
     #[inline(never)]
     fn contend_with_others(&mut self, now: Time, listener: &mut impl Listener<P>) {
-        let slot = self.config.slot;
         let mut winners = core::mem::take(&mut self.winners);
         let mut attempts = core::mem::take(&mut self.attempts);
         winners.clear();
         attempts.clear();
-        for index in &self.active {
-            let edcaf = &self.edcafs[usize::from(*index)];
-            if edcaf.has_frames && edcaf.sends_at(slot) <= now {
-                winners.push(*index);
-            }
-        }
-        // Inside a station the higher priority wins (section 10.23.2.2) if it has something to send
-        // after all, and equal categories of different stations collide.
+        winners.extend(self.due(now));
         winners.sort_unstable();
-        let mut first = 0;
-        while first < winners.len() {
-            let station = winners[first] / CATEGORIES as u16;
-            let is_same = |winner: &&u16| **winner / CATEGORIES as u16 == station;
-            let end = first + winners[first..].iter().take_while(is_same).count();
-            for position in (first..end).rev() {
-                let winner = winners[position];
-                if let Some(attempt) = self.attempt(now, winner, listener) {
-                    attempts.push(attempt);
-                    break;
-                }
-                self.edcafs[usize::from(winner)].has_frames = false;
-            }
-            first = end;
+        let is_same = |one: &u16, other: &u16| one / CATEGORIES as u16 == other / CATEGORIES as u16;
+        for station in winners.chunk_by(is_same) {
+            let mut functions = station.iter().rev();
+            attempts.extend(functions.find_map(|winner| self.attempt(now, *winner, listener)));
         }
         winners.retain(|winner| self.edcafs[usize::from(*winner)].has_frames);
         match attempts.as_slice() {
             [] => self.rearm(),
-            [attempt] => {
-                let edcaf = &self.edcafs[usize::from(attempt.edcaf)];
-                let limit = edcaf.parameters.txop_limit;
-                let txop = Txop { edcaf: attempt.edcaf, until: now + limit };
-                self.exchange(now, attempt, txop, &winners, listener);
-            }
+            [attempt] => self.win(now, attempt, &winners, listener),
             several => self.collide(now, several, &winners),
         }
         self.winners = winners;
         self.attempts = attempts;
     }
 
-    /// What an EDCA function sends first.
+    /// One function has the medium.
+    #[inline]
+    fn win(
+        &mut self,
+        now: Time,
+        attempt: &Attempt,
+        winners: &[u16],
+        listener: &mut impl Listener<P>,
+    ) {
+        let limit = self.edcafs[usize::from(attempt.edcaf)].parameters.txop_limit;
+        let txop = Txop { edcaf: attempt.edcaf, until: now + limit };
+        self.exchange(now, attempt, txop, winners, listener);
+    }
+
+    /// What an EDCA function sends first; it has no frames after all if that is nothing.
     fn attempt(
         &mut self,
         now: Time,
@@ -107,7 +103,11 @@ impl<P: Reshape + Send> Medium<P> {
     ) -> Option<Attempt> {
         let limit = self.edcafs[usize::from(index)].parameters.txop_limit;
         let left = if limit.is_zero() { Span::from_secs(1) } else { limit };
-        self.next_frame(now, index, Within { left, is_first: true }, listener)
+        let attempt = self.next_frame(now, index, Within { left, is_first: true }, listener);
+        if attempt.is_none() {
+            self.edcafs[usize::from(index)].has_frames = false;
+        }
+        attempt
     }
 
     /// What an EDCA function sends next.
