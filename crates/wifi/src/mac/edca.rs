@@ -293,16 +293,21 @@ mod tests {
         assert_eq!(spaces, [79, 43, 34, 34]);
     }
 
-    /// QSRC grows up to the retry limit, and the window with it up to CWmax; the failure after that resets both.
+    /// QSRC grows up to the retry limit, and the window with it up to CWmax; the failure after that resets both. With a limit
+    /// of 4 the windows are those of ns-3's `wifi-retransmit`.
     #[test]
     fn the_window_doubles_up_to_its_bound_and_returns_after_the_limit() {
-        let mut edcaf = edcaf();
-        let windows = [0; 9].map(|_| {
-            let window = edcaf.cw;
-            edcaf.fail(7);
-            window
-        });
-        assert_eq!(windows, [15, 31, 63, 127, 255, 511, 1023, 1023, 15]);
+        let windows = |limit, failures: usize| {
+            let mut edcaf = edcaf();
+            let mut windows = vec![edcaf.cw];
+            for _ in 0..failures {
+                edcaf.fail(limit);
+                windows.push(edcaf.cw);
+            }
+            windows
+        };
+        assert_eq!(windows(7, 8), [15, 31, 63, 127, 255, 511, 1023, 1023, 15]);
+        assert_eq!(windows(4, 6), [15, 31, 63, 127, 255, 15, 31]);
     }
 
     #[test]

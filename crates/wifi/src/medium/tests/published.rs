@@ -95,6 +95,17 @@ fn a_sender_alone_gets_what_ns3_expects_of_its_examples() {
     }
 }
 
+/// What ns-3's manual (chapter on tests of Wi-Fi) has for 802.11n at MCS 0 to 7, 20 MHz; its cells have beacons.
+#[test]
+fn a_sender_alone_gets_what_ns3s_manual_says() {
+    let published = [5.81, 11.83, 17.79, 23.80, 35.73, 47.62, 53.61, 59.55];
+    for (mcs, published) in published.into_iter().enumerate() {
+        let mode = Mode::parse(&format!("ht mcs {mcs}")).unwrap();
+        let mbps = alone(cell(mode, 1, Limits::HT), false, 0);
+        assert!((mbps / published - 1.0).abs() < 0.01, "MCS {mcs}: {mbps} for {published}");
+    }
+}
+
 /// `wifi-aggregation` of ns-3's tests. Its packets are MSDUs, ours have LLC and SNAP in them, too.
 #[test]
 fn aggregates_are_those_of_ns3s_tests() {
