@@ -343,14 +343,14 @@ mod tests {
         assert_eq!(edcaf.sends_at(SLOT), at(43));
     }
 
-    /// When a function sends that is asked to at `request`, with this backoff if the medium was busy then. The medium is busy as
-    /// listed: from, until, and how much longer than AIFS or DIFS bystanders wait afterwards. SIFS is 6 µs, a slot 4.
-    fn granted(
-        rule: Countdown,
-        aifsn: u8,
-        busy: &[(u64, u64, u64)],
-        (request, backoff): (u64, u32),
-    ) -> u64 {
+    /// When the medium is busy: from, until, and how much longer than AIFS or DIFS bystanders wait afterwards.
+    type Busy = (u64, u64, u64);
+    /// AIFSN, the medium, when a function is asked to send and its backoff, and when it sends.
+    type Access = (u8, &'static [Busy], (u64, u32), u64);
+
+    /// When a function sends that is asked to at `request`, with this backoff if the medium was busy then. SIFS is 6 µs, a
+    /// slot 4.
+    fn granted(rule: Countdown, aifsn: u8, busy: &[Busy], (request, backoff): (u64, u32)) -> u64 {
         let slot = Span::from_micros(4);
         let random = StreamAddress { seed: 1, run: 0 }.stream(1, Purpose::Backoff);
         let mut edcaf =
@@ -379,7 +379,7 @@ mod tests {
     /// 10.3.4.2 it has waited already, so that those situations have other answers here.
     #[test]
     fn channels_are_accessed_when_ns3s_tests_have_it() {
-        let dcf: [(u8, &[(u64, u64, u64)], (u64, u32), u64); 8] = [
+        let dcf: [Access; 8] = [
             (1, &[(20, 60, 0), (80, 100, 0)], (30, 4), 118),
             (1, &[(20, 60, 0)], (30, 0), 70),
             (1, &[(20, 60, 0), (60, 100, 0)], (30, 0), 110),
@@ -391,7 +391,7 @@ mod tests {
             // After an internal collision at 78 it draws 1 while the other function sends.
             (3, &[(78, 88, 0)], (78, 1), 110),
         ];
-        let edca: [(u8, &[(u64, u64, u64)], (u64, u32), u64); 8] = [
+        let edca: [Access; 8] = [
             (1, &[(20, 50, 0)], (52, 0), 60),
             (1, &[(20, 50, 0)], (58, 0), 60),
             (1, &[(20, 50, 0)], (62, 0), 64),
