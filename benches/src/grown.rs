@@ -2,7 +2,7 @@
 
 use sojourn_core::{PortId, Rate, Span};
 use sojourn_host::tcp::{Config as Transport, SendBuffer};
-use sojourn_link::LossConfig;
+use sojourn_link::{LossConfig, ReorderConfig};
 use sojourn_scenario::{App, Checked, Flow, Host, Scenario, Until};
 
 use crate::yardstick::link;
@@ -19,6 +19,8 @@ pub struct Grown {
     pub queue: &'static str,
     /// Share of packets that are lost before the first link, as a study file has it.
     pub loss: &'static str,
+    /// Share of packets that overtake others on the first link, as a study file has it.
+    pub reorder: &'static str,
 }
 
 impl Grown {
@@ -29,6 +31,7 @@ impl Grown {
         mbps: 1_000,
         queue: "pfifo limit 1667",
         loss: "0%",
+        reorder: "none",
     };
 
     /// All flows start within half a second.
@@ -43,6 +46,7 @@ impl Grown {
             })
             .collect();
         links[0].entry_loss = LossConfig::parse(self.loss).expect("a share");
+        links[0].reorder = ReorderConfig::parse(self.reorder).expect("a share");
         links.push(link("reverse", "pfifo limit 1000000", faster, rtt / 2));
         let forward: Vec<PortId> = (0..self.hops).map(PortId).collect();
         let transport = Transport {

@@ -79,15 +79,17 @@ pub const YARDSTICKS: &[Yardstick] = &[
     flows("8c-flows-10-cake", 10, CAKE),
     flows("8c-flows-1000-cake", 1_000, CAKE),
     flows("8c-flows-10000-cake", 10_000, CAKE),
-    window("8d-window-50M", 50, "cubic", "0%"),
-    window("8d-window-500M", 500, "cubic", "0%"),
-    window("8d-window-1500M", 1_500, "cubic", "0%"),
-    window("8e-window-50M-loss", 50, "bbr", "5%"),
-    window("8e-window-500M-loss", 500, "bbr", "5%"),
-    window("8e-window-1500M-loss", 1_500, "bbr", "5%"),
+    window("8d-window-50M", 50, LONG),
+    window("8d-window-500M", 500, LONG),
+    window("8d-window-1500M", 1_500, LONG),
+    window("8e-window-50M-loss", 50, LOSSY),
+    window("8e-window-500M-loss", 500, LOSSY),
+    window("8e-window-1500M-loss", 1_500, LOSSY),
     hops("8f-hops-1", 1),
     hops("8f-hops-5", 5),
     hops("8f-hops-20", 20),
+    window("8g-window-50M-reorder", 50, MIXED),
+    window("8g-window-500M-reorder", 500, MIXED),
     fluid("9-fluid-bbr1", &["bbr"; 10]),
     fluid("9-fluid-bbr2", &["bbr2"; 10]),
     fluid("9-fluid-bbr3", &["bbr3"; 10]),
@@ -103,10 +105,13 @@ const fn flows(name: &'static str, flows: usize, queue: &'static str) -> Yardsti
     grown(name, Grown { flows, queue, ..Grown::ONE }, Span::from_millis(20), Span::from_secs(4))
 }
 
+const LONG: Grown = Grown { queue: "pfifo limit 20000", ..Grown::ONE };
+const LOSSY: Grown = Grown { cca: "bbr", loss: "5%", ..LONG };
+const MIXED: Grown = Grown { reorder: "1%", ..LONG };
+
 /// One flow over a second of round-trip time.
-const fn window(name: &'static str, mbps: u64, cca: &'static str, loss: &'static str) -> Yardstick {
-    let grown = Grown { mbps, cca, loss, queue: "pfifo limit 20000", ..Grown::ONE };
-    self::grown(name, grown, Span::from_secs(1), Span::from_secs(60))
+const fn window(name: &'static str, mbps: u64, grown: Grown) -> Yardstick {
+    self::grown(name, Grown { mbps, ..grown }, Span::from_secs(1), Span::from_secs(60))
 }
 
 /// One flow through a row of links.

@@ -1,6 +1,7 @@
 //! A record for every segment that is sent and not cumulatively acknowledged, and the order in
 //! which they were last sent.
 
+use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -53,7 +54,11 @@ pub(super) struct Scoreboard {
     passed: u32,
     /// While a segment below this is outstanding, the order of transmission may not be that of
     /// `sent`.
-    disordered: u32,
+    disordered: Option<u32>,
+    /// In this time only: those that RACK has passed and not marked, by when they left, each with
+    /// the number by which it was passed.
+    by_time: BTreeMap<(Time, u32), u64>,
+    passes: u64,
     /// Which segments are selectively acknowledged, and which are lost and not retransmitted. Both
     /// are in the records, too; here whole stretches can be skipped.
     sacked: Bits,
@@ -72,7 +77,9 @@ impl Scoreboard {
             oldest: NONE,
             newest: NONE,
             passed: NONE,
-            disordered: 0,
+            disordered: None,
+            by_time: BTreeMap::new(),
+            passes: 0,
             sacked: Bits::new(),
             lost: Bits::new(),
             cuts: 0,
@@ -162,14 +169,23 @@ impl Scoreboard {
         if after == NONE {
             self.newest = NONE;
         }
-        // What RACK has passed comes first in the order, so it is gone as well.
-        if self.passed <= last {
-            self.passed = NONE;
+        if self.passed != NONE {
+            self.drop_passed(last);
         }
         if last + 1 < self.end && self.record(last + 1).is_sacked {
             self.cuts -= self.cuts_behind(last);
         }
         self.first = last + 1;
+    }
+
+    /// What RACK has passed comes first in the order, so it is gone as well.
+    fn drop_passed(&mut self, last: u32) {
+        if self.passed <= last {
+            self.passed = NONE;
+        }
+        if !self.by_time.is_empty() {
+            self.forget_times_to(last);
+        }
     }
 
     /// Doubles the ring.
@@ -226,13 +242,47 @@ impl Scoreboard {
         self.lost.clear(segment);
         if is_open {
             // It left long ago and comes last in the order nevertheless.
-            self.disordered = self.end;
+            if self.disordered.replace(self.end).is_none() {
+                self.keep_times();
+            }
             self.list_last(segment);
+        }
+    }
+
+    /// The order of transmission is no longer that of [`Record::sent`].
+    fn keep_times(&mut self) {
+        let mut next = if self.passed == NONE { NONE } else { self.oldest };
+        while next != NONE {
+            self.keep_time(next);
+            next = if next == self.passed { NONE } else { self.record(next).after };
+        }
+    }
+
+    fn keep_time(&mut self, segment: u32) {
+        let sent = self.record(segment).sent;
+        self.passes += 1;
+        self.by_time.insert((sent, segment), self.passes);
+    }
+
+    /// Out of line, so that where nothing is out of order [`Scoreboard::unlist`] stays short.
+    #[cold]
+    #[inline(never)]
+    fn forget_time(&mut self, sent: Time, segment: u32) {
+        self.by_time.remove(&(sent, segment));
+    }
+
+    /// Segments up to `last` are acknowledged.
+    #[cold]
+    #[inline(never)]
+    fn forget_times_to(&mut self, last: u32) {
+        for segment in self.first..=last {
+            self.forget_time(self.record(segment).sent, segment);
         }
     }
 
     /// A retransmission leaves.
     pub(super) fn set_retransmitted(&mut self, segment: u32, sent: Time, memo: Memo) {
+        self.list_last(segment);
         let record = self.record_mut(segment);
         record.sent = sent;
         record.memo = memo;
@@ -240,7 +290,6 @@ impl Scoreboard {
         record.was_retransmitted = true;
         record.has_history = true;
         self.lost.clear(segment);
-        self.list_last(segment);
     }
 
     /// The first segment in `from..end` that is not selectively acknowledged; `end` if all are.
@@ -299,18 +348,43 @@ impl Scoreboard {
         (self.sacked.count(), self.lost.count())
     }
 
-    /// Whether the order of transmission is that of [`Record::sent`].
-    pub(super) fn is_in_order(&self) -> bool {
-        self.first >= self.disordered
+    /// Whether the order of transmission may not be that of [`Record::sent`].
+    #[inline]
+    pub(super) fn is_out_of_order(&mut self) -> bool {
+        let Some(end) = self.disordered else { return false };
+        if self.first >= end {
+            self.disordered = None;
+            self.by_time.clear();
+        }
+        self.disordered.is_some()
+    }
+
+    /// Passes records as [`Scoreboard::pass`] does while they are out of order. Of those passed, now or before, returns
+    /// those that left in time, in the order of transmission, and when the last of the others left.
+    pub(super) fn pass_out_of_order(
+        &mut self,
+        before: impl Fn(u32, &Record) -> bool,
+        in_time: impl Fn(Time) -> bool,
+    ) -> (Vec<u32>, Option<Time>) {
+        let mut next = self.after_passed();
+        while next != NONE && before(next, self.record(next)) {
+            self.keep_time(next);
+            (self.passed, next) = (next, self.record(next).after);
+        }
+        let mut early: Vec<(u64, u32)> = (self.by_time.iter())
+            .take_while(|((sent, _), _)| in_time(*sent))
+            .map(|((_, segment), number)| (*number, *segment))
+            .collect();
+        early.sort_unstable();
+        let others_left = early.len() < self.by_time.len();
+        let last = self.by_time.last_key_value().filter(|_| others_left);
+        (early.into_iter().map(|(_, segment)| segment).collect(), last.map(|((sent, _), _)| *sent))
     }
 
     /// Passes every record, in the order of transmission, up to the first that is not `before`;
     /// what was before stays so. Returns the last one passed.
     pub(super) fn pass(&mut self, before: impl Fn(u32, &Record) -> bool) -> Option<&Record> {
-        let mut next = match self.passed {
-            NONE => self.oldest,
-            passed => self.record(passed).after,
-        };
+        let mut next = self.after_passed();
         while next != NONE {
             let record = self.record(next);
             if !before(next, record) {
@@ -321,13 +395,21 @@ impl Scoreboard {
         (self.passed != NONE).then(|| self.record(self.passed))
     }
 
+    fn after_passed(&self) -> u32 {
+        match self.passed {
+            NONE => self.oldest,
+            passed => self.record(passed).after,
+        }
+    }
+
     /// The segment, neither acknowledged nor lost, whose last transmission is longest ago.
     pub(super) fn oldest_sent(&self) -> Option<u32> {
         (self.oldest != NONE).then_some(self.oldest)
     }
 
     /// The segment whose last transmission came next after that of `segment`.
-    pub(super) fn sent_after(&self, segment: u32) -> Option<u32> {
+    #[cfg(test)]
+    fn sent_after(&self, segment: u32) -> Option<u32> {
         let after = self.record(segment).after;
         (after != NONE).then_some(after)
     }
@@ -355,13 +437,16 @@ impl Scoreboard {
     }
 
     /// Removes `segment` from the order, because it is acknowledged or lost.
-    #[inline]
+    #[inline(always)]
     pub(super) fn unlist(&mut self, segment: u32) {
         let is_oldest = segment == self.oldest;
         let record = self.record_mut(segment);
-        let (before, after) = (record.before, record.after);
+        let (before, after, sent) = (record.before, record.after, record.sent);
         if !core::mem::take(&mut record.is_listed) {
             return;
+        }
+        if !self.by_time.is_empty() {
+            self.forget_time(sent, segment);
         }
         if segment == self.passed {
             self.passed = if is_oldest { NONE } else { before };
@@ -505,11 +590,11 @@ mod tests {
             }
         }
 
-        /// Segments are sent, repeated, acknowledged and marked lost at random, while what is passed
-        /// grows: the last one passed is the one that a walk from the oldest finds.
+        /// Segments are sent, repeated, acknowledged, marked lost and unmarked at random, while what is passed
+        /// grows: the last one passed is the one that a walk from the oldest finds, and so are those that left in time.
         #[test]
         fn passing_goes_as_far_as_a_walk(
-            steps in prop::collection::vec((0u8..6, 0u32..40, 0u64..3), 1..300),
+            steps in prop::collection::vec((0u8..7, 0u32..40, 0u64..3), 1..300),
         ) {
             let mut board = Scoreboard::new();
             let (mut now, mut bound, mut bursts) = (0, (Time::ZERO, 0), 0);
@@ -534,6 +619,9 @@ mod tests {
                     (4, Some(record)) if record.is_lost => {
                         board.set_retransmitted(segment, at, Memo::default());
                     }
+                    (6, Some(record)) if record.is_lost && !record.is_retransmitted => {
+                        board.clear_lost(segment);
+                    }
                     (5, Some(record)) if board.record(board.first()).has_history => {
                         bound = bound.max((record.sent, segment));
                         board.drop_first();
@@ -551,15 +639,25 @@ mod tests {
                 let buffers = pieces.chunk_by(|one, next| one == next).count();
                 prop_assert_eq!(board.buffers(bursts) as usize, buffers);
                 let before = |segment: u32, record: &Record| (record.sent, segment) < bound;
-                let mut walked = None;
+                let mut walked = Vec::new();
                 let mut next = board.oldest_sent();
                 while let Some(segment) = next.filter(|next| before(*next, board.record(*next))) {
-                    walked = Some(segment);
+                    walked.push(segment);
                     next = board.sent_after(segment);
                 }
-                let passed = board.pass(before).map(|record| record.sent);
-                prop_assert_eq!(passed, walked.map(|segment| board.record(segment).sent));
-                prop_assert_eq!(board.passed, walked.unwrap_or(NONE));
+                let sent = |board: &Scoreboard, segment: &u32| board.record(*segment).sent;
+                if board.is_out_of_order() {
+                    let limit = Time::from_nanos(now / 2 + u64::from(place));
+                    let (early, last) = board.pass_out_of_order(before, |sent| sent <= limit);
+                    let (in_time, others): (Vec<u32>, Vec<u32>) =
+                        walked.iter().partition(|segment| sent(&board, segment) <= limit);
+                    prop_assert_eq!(early, in_time);
+                    prop_assert_eq!(last, others.iter().map(|segment| sent(&board, segment)).max());
+                } else {
+                    let passed = board.pass(before).map(|record| record.sent);
+                    prop_assert_eq!(passed, walked.last().map(|last| sent(&board, last)));
+                }
+                prop_assert_eq!(board.passed, walked.last().copied().unwrap_or(NONE));
                 for segment in board.first()..board.end() {
                     let record = board.record(segment);
                     let is_open = record.is_lost && !record.is_retransmitted;

@@ -125,8 +125,8 @@ impl Sender {
 
     /// Returns the longest wait of a segment that is not lost yet.
     fn mark_losses(&mut self, now: Time) -> Span {
-        if !self.board.is_in_order() {
-            return self.mark_losses_one_by_one(now);
+        if self.board.is_out_of_order() {
+            return self.mark_losses_out_of_order(now);
         }
         // The earlier they left, the earlier they are lost, so the first that is not ends it, and
         // the last one waits longest.
@@ -150,24 +150,17 @@ impl Sender {
     /// The same after a reduction was undone, when what was deemed lost is listed behind what left
     /// later.
     #[cold]
-    fn mark_losses_one_by_one(&mut self, now: Time) -> Span {
-        let window = self.reordering_window();
-        let mut longest = Span::ZERO;
-        let mut next = self.board.oldest_sent();
-        while let Some(segment) = next {
-            let record = self.board.record(segment);
-            if (record.sent, segment) >= (self.rack.sent, self.rack.segment) {
-                break;
-            }
-            next = self.board.sent_after(segment);
-            let limit = record.sent + self.rack.rtt + window;
-            if limit <= now {
-                self.mark_lost(now, segment, false);
-            } else {
-                longest = longest.max(limit.since(now));
-            }
+    fn mark_losses_out_of_order(&mut self, now: Time) -> Span {
+        let wait = self.rack.rtt + self.reordering_window();
+        let newest = (self.rack.sent, self.rack.segment);
+        let (lost, last) = self.board.pass_out_of_order(
+            |segment, record| (record.sent, segment) < newest,
+            |sent| sent + wait <= now,
+        );
+        for segment in lost {
+            self.mark_lost(now, segment, false);
         }
-        longest
+        last.map_or(Span::ZERO, |last| (last + wait).since(now))
     }
 
     /// RFC 8985 section 6.2 step 4.
@@ -306,11 +299,13 @@ impl Sender {
     /// Undoes the reduction; with `unmark` the segments no longer count as lost, either.
     fn undo_reduction(&mut self, now: Time, unmark: bool) {
         if unmark {
-            for segment in self.board.first()..self.board.end() {
+            let mut segment = self.board.first();
+            while self.lost_out > 0 {
                 if self.board.record(segment).is_lost {
                     self.lost_out -= 1;
                     self.board.clear_lost(segment);
                 }
+                segment += 1;
             }
         }
         self.prr = None;
