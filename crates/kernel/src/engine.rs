@@ -45,7 +45,7 @@ impl Engine for Kernels {
         let world = self.replace(scenario).and_then(Scenario::checked);
         let world = world.map_err(|problem| problem.to_string())?;
         let mut collector = Collector::new(shape(scenario));
-        let outcome = sojourn_sim::run(&world, address, &mut collector)
+        let outcome = sojourn_sim::run_any(&world, address, &mut collector)
             .map_err(|violation| told(&world, &violation))?;
         let metrics = collector.finish(outcome.end);
         let links = outcome.links.iter().zip(outcome.queue_details.iter().map(Vec::as_slice));

@@ -9,6 +9,7 @@ mod writer;
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -100,7 +101,7 @@ impl<F: FnMut(What) + ?Sized> Observer for Telling<'_, F> {
 }
 
 /// Zeros to be sent.
-static ZEROS: [u8; 128 * 1024] = [0; 128 * 1024];
+static ZEROS: LazyLock<Vec<u8>> = LazyLock::new(|| vec![0; 128 * 1024]);
 
 /// Of more flows none has a thread of its own.
 const MOST_WRITERS: usize = 1000;

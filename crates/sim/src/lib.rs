@@ -13,7 +13,7 @@ mod agenda;
 mod ends;
 mod engine;
 
-pub use engine::{Engine, Outcome, Violation, run};
+pub use engine::{Engine, Outcome, Violation, run, run_any};
 
 /// Raised whenever the same scenario and seed give other packets than before, so that results of
 /// different models are not mixed.

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use serde_json::json;
 use sojourn_file::spec::AppKind;
-use sojourn_metrics::{Collector, METRICS};
-use sojourn_study::runner;
+use sojourn_metrics::METRICS;
+use sojourn_study::engine::{Engine, Sim};
 use sojourn_study::study::model_version;
 use sojourn_study::{Overrides, Registry, Study};
 
@@ -117,12 +117,12 @@ fn build(registry: &Registry) -> Vec<Fact> {
 fn trial() -> Result<Vec<Fact>, Failure> {
     let study = Study::parse("trial", TEMPLATE, Path::new(""), &Overrides::default())?;
     let Some(first) = study.scenarios.first() else { return Ok(Vec::new()) };
-    let mut collector = Collector::new(runner::shape(&first.scenario));
     let began = Instant::now();
-    let outcome = sojourn_sim::run(&first.scenario, study.address(1), &mut collector)
-        .map_err(|violation| Failure::Machine(format!("the trial run broke: {violation}")))?;
+    let measured = Sim::default()
+        .run(&first.scenario, study.address(1))
+        .map_err(|problem| Failure::Machine(format!("the trial run broke: {problem}")))?;
     let seconds = began.elapsed().as_secs_f64();
-    let metrics = collector.finish(outcome.end);
+    let metrics = measured.metrics;
     let packets: f64 = metrics.flows.iter().filter_map(|flow| flow.value("sent_packets")).sum();
     Ok(vec![
         Fact::plain("trial digest", json!(format!("{:016x}", metrics.digest))),

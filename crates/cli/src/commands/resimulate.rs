@@ -80,7 +80,7 @@ pub(super) fn again(
     observer: &mut impl Observer,
 ) -> Result<(), Failure> {
     let mut both = (Collector::new(shape), observer);
-    let outcome = sojourn_sim::run(scenario, address, &mut both).map_err(|violation| {
+    let outcome = sojourn_sim::run_any(scenario, address, &mut both).map_err(|violation| {
         Failure::Machine(format!("run {run}: {}", engine::told(scenario, &violation)))
     })?;
     let again = format!("{:016x}", both.0.finish(outcome.end).digest);

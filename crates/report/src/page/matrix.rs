@@ -318,12 +318,12 @@ pub(crate) fn numbers(data: &Data<'_>) -> Value {
                 .metrics_of(subject)
                 .filter(|metric| all <= MOST_NUMBERS || USUAL.contains(metric))
                 .map(|metric| {
-                    let points: Vec<Points> = (0..scenarios)
-                        .map(|scenario| data.points(scenario, subject, metric))
-                        .collect();
-                    let means = points.iter().map(|points| Some(Mean::of(points)?.mean));
-                    let means: Vec<Option<f64>> = means.collect();
-                    let counted: Vec<Option<String>> = points.iter().map(counted).collect();
+                    let of = |scenario| {
+                        let points = data.points(scenario, subject, metric);
+                        (Mean::of(&points).map(|mean| mean.mean), counted(&points))
+                    };
+                    let (means, counted): (Vec<Option<f64>>, Vec<Option<String>>) =
+                        (0..scenarios).map(of).unzip();
                     let largest = means.iter().flatten().copied().map(f64::abs).fold(0.0, f64::max);
                     let (factor, unit) = names::stepped(data.plan, metric, largest);
                     let span = rounded(least_span(data, metric, largest) * factor);

@@ -59,10 +59,12 @@ pub fn run<O: Observer>(
     run(scenario, address, observer)
 }
 
-/// Compiled once, here: tests of a dozen rooms would each compile the engine for observers of their own, which takes
-/// minutes.
-#[cfg(debug_assertions)]
-fn run_any(
+/// As [`run`], but compiled once, here, for all observers, which are called for each event: `run` compiles an engine
+/// for each kind of them, of a quarter of a megabyte. Tests of a dozen rooms would take minutes to compile theirs.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_any(
     scenario: &Checked,
     address: StreamAddress,
     mut observer: &mut dyn Observer,
