@@ -1,4 +1,4 @@
-//! What whole shipped studies come to is kept in `studies/verdicts.toml`. `bash .ci/test verdicts` renews it. It is of today's
+//! What whole shipped studies come to is kept in `verdicts.toml` beside this file. `bash .ci/test verdicts` renews it. It is of today's
 //! models and studies, and pages count the claims that hold as it does.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ const SKIPPED: &[(&str, &str)] = &[
 /// By the file's path within `studies`.
 type Verdicts = BTreeMap<String, Whole>;
 
-/// `studies/verdicts.toml`.
+/// `verdicts.toml`, beside this file.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 struct Kept {
     /// Studies that nobody has run whole since this file is kept. Nothing is known of them.
@@ -103,8 +103,10 @@ fn digest(study: &Study) -> String {
     Digest::of_json(&(worlds, factors, study.study_seed, &study.seeds, claims)).to_string()
 }
 
+const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/verdicts.toml");
+
 fn committed() -> Kept {
-    let text = std::fs::read_to_string(studies().join("verdicts.toml")).unwrap_or_default();
+    let text = std::fs::read_to_string(KEPT).unwrap_or_default();
     toml::from_str(&text).expect("verdicts.toml is as it was written")
 }
 
@@ -231,7 +233,7 @@ fn write(waiting: &BTreeSet<String>, verdicts: &Verdicts) {
         text += &format!("holds = {}\n", of(&whole.holds));
         text += &format!("fails = {}\nopen = {}\n", of(&whole.fails), of(&whole.open));
     }
-    std::fs::write(studies().join("verdicts.toml"), text).unwrap();
+    std::fs::write(KEPT, text).unwrap();
 }
 
 /// Where a page counts claims: `6 of 7 claims hold (not W3)`.
