@@ -151,6 +151,7 @@ fn what_is_skipped_is_there() {
 
 /// Runs what `STUDIES` names, by parts of names; without it, what is stale. Finished runs of a study are kept, so it goes on
 /// where it was stopped.
+#[expect(clippy::print_stdout, reason = "whoever waits for it sees how far it is")]
 #[test]
 #[ignore = "minutes to an hour: bash .ci/test verdicts"]
 fn renewed() {
