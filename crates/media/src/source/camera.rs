@@ -11,7 +11,7 @@ use alloc::boxed::Box;
 use sojourn_core::param::{number, time, whole};
 use sojourn_core::{Span, Time};
 
-use super::noise::laplace;
+use super::noise::Corrected;
 use super::statistical::bytes;
 use super::{Frame, Setup, Source, SourceModel, Wanted};
 
@@ -39,7 +39,7 @@ impl SourceModel for Config {
         Box::new(Camera {
             next: setup.start + self.begins,
             encoder: Encoder::new(self.clone()),
-            above: 0.0,
+            noise: Corrected::new(self.scale_b, self.correct),
             interval: 1.0 / setup.frames_per_second,
             setup,
         })
@@ -50,8 +50,7 @@ impl SourceModel for Config {
 struct Camera {
     setup: Setup,
     encoder: Encoder,
-    /// Bytes by which noise has made the frames too large so far.
-    above: f64,
+    noise: Corrected,
     /// Between pictures, in seconds.
     interval: f64,
     next: Time,
@@ -64,19 +63,14 @@ impl Source for Camera {
 
     fn capture(&mut self, wanted: &Wanted) -> Option<Frame> {
         let now = self.next;
-        let Self { setup, encoder, above, interval, .. } = self;
+        let Self { setup, encoder, noise, interval, .. } = self;
         self.next = now + Span::from_secs_f64(*interval).max(Span::from_nanos(1));
         let rate = wanted.rate.max(setup.min_rate).min(setup.max_rate).as_bps() as f64 / 8.0;
         let (mean, is_key) = encoder.frame(rate, rate * *interval, wanted.key)?;
         let config = &encoder.config;
         let size = match is_key {
             true => mean,
-            false => {
-                let saved = config.correct * *above;
-                let size = mean * (1.0 + laplace(&mut setup.random, config.scale_b)) - saved;
-                *above += size - mean;
-                size
-            }
+            false => noise.around(mean, &mut setup.random),
         };
         Some(Frame {
             captured: now,

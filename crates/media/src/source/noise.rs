@@ -13,6 +13,29 @@ pub(super) fn laplace(random: &mut Stream, scale: f64) -> f64 {
     libm::copysign(size, side).clamp(-1.0, 1.0)
 }
 
+/// Sizes with noise, some of which the next ones save.
+#[derive(Clone, Debug)]
+pub(super) struct Corrected {
+    scale: f64,
+    /// The part of `above` that the next size saves.
+    part: f64,
+    /// By how much noise has made the sizes too large so far.
+    above: f64,
+}
+
+impl Corrected {
+    pub(super) fn new(scale: f64, part: f64) -> Self {
+        Self { scale, part, above: 0.0 }
+    }
+
+    pub(super) fn around(&mut self, mean: f64, random: &mut Stream) -> f64 {
+        let saved = self.part * self.above;
+        let size = mean * (1.0 + laplace(random, self.scale)) - saved;
+        self.above += size - mean;
+        size
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use sojourn_core::{Purpose, StreamAddress};

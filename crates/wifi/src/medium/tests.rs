@@ -118,18 +118,24 @@ fn saturated(mut config: Config, seconds: u64) -> f64 {
             medium.offer(Time::ZERO, Port::up(station), &packet, &mut drops);
         }
     }
+    let delivered = refilled(&mut medium, &mut drops, seconds);
+    delivered as f64 * 12_000.0 / (seconds as f64 * 1e6)
+}
+
+/// How many packets come out until then, for each of which another one waits at once.
+fn refilled(medium: &mut Medium<Numbered>, drops: &mut Drops, seconds: u64) -> u64 {
     let end = Time::ZERO + Span::from_secs(seconds);
     let mut delivered = 0;
     while medium.next_wake() < end {
         let now = medium.next_wake();
-        medium.on_wake(now, &mut drops);
+        medium.on_wake(now, drops);
         while let Some((port, packet)) = medium.poll_deliver(now) {
             delivered += 1;
-            medium.offer(now, port, &packet, &mut drops);
+            medium.offer(now, port, &packet, drops);
         }
     }
-    check_air(&medium);
-    f64::from(delivered) * 12_000.0 / (seconds as f64 * 1e6)
+    check_air(medium);
+    delivered
 }
 
 /// The air is idle, in an exchange or in a collision, and the stations' exchanges are all of them.

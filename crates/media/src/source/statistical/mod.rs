@@ -16,7 +16,7 @@ use alloc::boxed::Box;
 use sojourn_core::param::{number, size, time, whole};
 use sojourn_core::{Bytes, Span, Time};
 
-use super::noise::laplace;
+use super::noise::{Corrected, laplace};
 use super::{Frame, Setup, Source, SourceModel, Wanted};
 
 sojourn_core::params! {
@@ -43,7 +43,7 @@ impl SourceModel for Config {
             transient: Transient::new(self.k_d, self.k_b, self.change),
             has_begun: false,
             interval: 1.0 / setup.frames_per_second,
-            above: 0.0,
+            noise: Corrected::new(self.scale_b, self.correct),
             config: self.clone(),
             setup,
         })
@@ -59,8 +59,7 @@ struct Statistical {
     has_begun: bool,
     /// t0, in seconds.
     interval: f64,
-    /// Bytes by which noise has made the frames too large so far.
-    above: f64,
+    noise: Corrected,
     next: Time,
 }
 
@@ -71,7 +70,7 @@ impl Source for Statistical {
 
     fn capture(&mut self, wanted: &Wanted) -> Option<Frame> {
         let now = self.next;
-        let Self { config, setup, encoder, transient, interval, above, .. } = self;
+        let Self { config, setup, encoder, transient, interval, noise, .. } = self;
         let change = encoder.aim(now, wanted.rate);
         let mean = encoder.bytes_per_second() * *interval;
         let random = &mut setup.random;
@@ -82,12 +81,7 @@ impl Source for Statistical {
         };
         let (size, is_key) = match frame {
             Some(frame) => frame,
-            None => {
-                let saved = config.correct * *above;
-                let size = mean * (1.0 + laplace(random, config.scale_b)) - saved;
-                *above += size - mean;
-                (size, false)
-            }
+            None => (noise.around(mean, random), false),
         };
         let wait = *interval * (1.0 + laplace(random, config.scale_t));
         self.next = now + Span::from_secs_f64(wait).max(Span::from_nanos(1));

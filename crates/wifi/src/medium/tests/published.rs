@@ -21,17 +21,8 @@ fn alone_with(config: Config, up: bool, dscp: u8, ip_len: u32) -> f64 {
     for _ in 0..600 {
         medium.offer(Time::ZERO, port, &packet, &mut drops);
     }
-    let mut delivered = 0;
-    while medium.next_wake() < Time::ZERO + Span::from_secs(10) {
-        let now = medium.next_wake();
-        medium.on_wake(now, &mut drops);
-        while let Some((port, packet)) = medium.poll_deliver(now) {
-            delivered += 1;
-            medium.offer(now, port, &packet, &mut drops);
-        }
-    }
-    check_air(&medium);
-    f64::from(delivered) * f64::from(ip_len - 28) * 8.0 / 10e6
+    let delivered = refilled(&mut medium, &mut drops, 10);
+    delivered as f64 * f64::from(ip_len - 28) * 8.0 / 10e6
 }
 
 /// The first PPDU of the station when so many packets of this length wait: its MPDUs, its octets, and the packets that stay behind.
