@@ -5,8 +5,9 @@ use alloc::vec::Vec;
 use crate::histogram::{Distribution, Histogram, Summary};
 
 /// Delays in nanoseconds. They are collected in a batch and counted a batch at a time, which is less
-/// work than one by one.
+/// work than one by one. The fields used for each come first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct Delays {
     /// The first `fresh` of these are not counted yet. Empty until the first delay comes.
     batch: Vec<u64>,

@@ -1,11 +1,14 @@
 //! The datagrams of a flow: which arrive and when, the frames that they make, and what a call does with them.
 
-use sojourn_core::{FrameEvent, FrameStage, Span, Time};
+use alloc::boxed::Box;
+
+use sojourn_core::{FrameEvent, FrameStage, RtpBody, RtpStream, Span, Time};
 
 use super::frames::Frames;
 use super::gaps::Gaps;
 use super::media::Media;
 use crate::histogram::Histogram;
+use crate::outcome::MediaMetrics;
 use crate::qoe::Jitter;
 use crate::series::FlowRow;
 
@@ -13,15 +16,28 @@ use crate::series::FlowRow;
 pub(super) struct Datagrams {
     pub(super) gaps: Gaps,
     pub(super) ipdv: Histogram,
-    transits: Transits,
     pub(super) jitter: Jitter,
     jitter_sum: f64,
     jitter_count: u64,
     pub(super) frames: Frames,
-    pub(super) media: Media,
+    /// Bytes of packets of media.
+    sent_in_row: u64,
+    /// Made when it is first needed: most flows have no datagrams, and it is larger than all else that is kept of them.
+    rest: Option<Box<Rest>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Rest {
+    transits: Transits,
+    media: Media,
 }
 
 impl Datagrams {
+    #[inline(always)]
+    pub(super) fn media(&mut self) -> &mut Media {
+        &mut self.rest.get_or_insert_with(Rest::first).media
+    }
+
     /// Each that is lost will be told of.
     pub(super) fn expect_all_drops(&mut self) {
         self.gaps.is_told = true;
@@ -29,15 +45,32 @@ impl Datagrams {
     }
 
     #[inline]
-    pub(super) fn on_arrived(&mut self, now: Time, sent: Time, number: u32) {
+    pub(super) fn on_media_sent(&mut self, now: Time, rtp: &RtpBody, bytes: u32) {
+        self.gaps.sent += 1;
+        self.sent_in_row += u64::from(bytes);
+        if matches!(rtp.stream, RtpStream::Repair | RtpStream::Padding) {
+            self.on_other_sent(now, rtp);
+        }
+    }
+
+    /// A function of its own, so that where media are sent there is no call.
+    #[inline(never)]
+    fn on_other_sent(&mut self, now: Time, rtp: &RtpBody) {
+        self.media().on_other_sent(now, rtp);
+    }
+
+    #[inline]
+    pub(super) fn on_arrived(&mut self, now: Time, sent: Time, number: u32) -> &mut Media {
         let transit = now.since(sent);
         self.gaps.on_arrived(number, transit);
-        self.transits.on_arrived(number, transit, &mut self.ipdv);
         self.jitter.on_packet(sent, now);
         if let Some(jitter) = self.jitter.value() {
             self.jitter_sum += jitter;
             self.jitter_count += 1;
         }
+        let rest = self.rest.get_or_insert_with(Rest::first);
+        rest.transits.on_arrived(number, transit, &mut self.ipdv);
+        &mut rest.media
     }
 
     /// A frame of a call's video; gaps and delays are those of the frames that are shown.
@@ -49,7 +82,7 @@ impl Datagrams {
             FrameStage::Dropped => self.frames.on_never_shown(),
             FrameStage::Encoded | FrameStage::Received | FrameStage::Decoded => {}
         }
-        self.media.on_frame(now, frame, froze);
+        self.media().on_frame(now, frame, froze);
     }
 
     pub(super) fn end_warmup(&mut self) {
@@ -58,18 +91,35 @@ impl Datagrams {
         self.jitter_count = 0;
         self.gaps.end_warmup();
         self.frames.end_warmup();
-        self.media.end_warmup();
+        if let Some(rest) = &mut self.rest {
+            rest.media.end_warmup();
+        }
     }
 
     pub(super) fn close_row(&mut self, length: Span, row: &mut FlowRow) {
         let delays = self.frames.delays_in_row().unwrap_or([f64::NAN; 2]);
         [row.frame_delay_p50_ms, row.frame_delay_max_ms] = delays.map(|ns| (ns / 1e6) as f32);
-        self.media.close_row(length, row);
+        if let Some(rest) = &mut self.rest {
+            rest.media.close_row(length, self.sent_in_row, row);
+        }
+        self.sent_in_row = 0;
+    }
+
+    pub(super) fn finish_media(&mut self) -> MediaMetrics {
+        self.rest.take().map_or_else(Media::default, |rest| rest.media).finish()
     }
 
     /// In nanoseconds, after the warm-up.
     pub(super) fn jitter_mean(&self) -> Option<f64> {
         (self.jitter_count > 0).then(|| self.jitter_sum / self.jitter_count as f64)
+    }
+}
+
+impl Rest {
+    #[cold]
+    #[inline(never)]
+    fn first() -> Box<Self> {
+        Box::default()
     }
 }
 

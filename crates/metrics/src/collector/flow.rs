@@ -22,8 +22,10 @@ use crate::series::{FlowRow, inflight, max_ms, mean_ms};
 /// Flows of a run of which each keeps what it has in less memory.
 const MANY: usize = 500;
 
-/// The fields used for every data segment come first.
+/// The fields used for every data segment come first, so that these take few lines of the cache: with thousands of flows each packet finds
+/// its flow's elsewhere in memory.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct FlowState {
     digest: Digest,
     total: Counts,
@@ -281,8 +283,9 @@ impl FlowState {
     pub(super) fn finish(self, shape: FlowShape, end: Time, window: Span) -> FlowMetrics {
         let mut datagrams = self.datagrams;
         if let Some(until) = datagrams.frames.frozen_until() {
-            datagrams.media.freezes.on_end(until);
+            datagrams.media().freezes.on_end(until);
         }
+        let media = datagrams.finish_media();
         FlowMetrics {
             name: shape.name,
             kind: shape.kind,
@@ -312,7 +315,7 @@ impl FlowState {
             jitter: datagrams.jitter.value(),
             jitter_mean: datagrams.jitter_mean(),
             frames: datagrams.frames.finish(end),
-            media: datagrams.media.finish(),
+            media,
             completion: self.completion.distribution(),
             transfers: self.transfers.finish(self.warmup, end),
             connect: self.connect,
@@ -349,9 +352,7 @@ impl FlowState {
             }
             Body::Rtp(rtp) => {
                 self.count_sent(packet);
-                let datagrams = &mut self.datagrams;
-                datagrams.gaps.sent += 1;
-                datagrams.media.on_sent(packet.sent, rtp, packet.ip_len());
+                self.datagrams.on_media_sent(packet.sent, rtp, packet.ip_len());
             }
             Body::Echo { .. } if packet.direction == Direction::Forward => {
                 self.count_sent(packet);
@@ -394,8 +395,7 @@ impl FlowState {
             Body::Rtp(rtp) => {
                 self.count_arrived(now, packet);
                 let datagrams = &mut self.datagrams;
-                datagrams.on_arrived(now, packet.sent, rtp.number);
-                datagrams.media.on_arrived(packet, rtp);
+                datagrams.on_arrived(now, packet.sent, rtp.number).on_arrived(packet, rtp);
             }
             Body::Echo { number, asked } if packet.direction == Direction::Reverse => {
                 self.pings.on_arrived(*number, now.since(*asked));

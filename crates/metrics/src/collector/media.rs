@@ -133,8 +133,8 @@ impl Media {
         self.control = Some(*control);
     }
 
-    pub(super) fn on_sent(&mut self, now: Time, rtp: &RtpBody, bytes: u32) {
-        self.sent_in_row += u64::from(bytes);
+    /// What else than media is sent.
+    pub(super) fn on_other_sent(&mut self, now: Time, rtp: &RtpBody) {
         match rtp.stream {
             RtpStream::Repair => {
                 self.total.repair_packets += 1;
@@ -163,10 +163,11 @@ impl Media {
         }
     }
 
-    /// Fills in what is of calls only.
+    /// Fills in what is of calls only, in which so many bytes were sent.
     #[inline]
-    pub(super) fn close_row(&mut self, length: Span, row: &mut FlowRow) {
+    pub(super) fn close_row(&mut self, length: Span, sent: u64, row: &mut FlowRow) {
         if let Some(control) = self.control {
+            self.sent_in_row += sent;
             self.fill_row_of_call(length, &control, row);
         }
         self.at_row = self.total;

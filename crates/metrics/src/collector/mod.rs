@@ -280,7 +280,7 @@ impl Collector {
         self.links[place.index()].on_dropped(now, packet, why);
         let flow = &mut self.flows[packet.flow.0 as usize];
         flow.on_dropped(packet);
-        flow.datagrams.media.freezes.on_dropped(now, place, why, packet, rtp);
+        flow.datagrams.media().freezes.on_dropped(now, place, why, packet, rtp);
     }
 
     #[inline(never)]
@@ -323,15 +323,15 @@ impl Observer for Collector {
                     Event::Refused { bytes } => flow.transfers.on_refused(*bytes),
                     Event::Completed { bytes, took } => flow.on_completed(now, *bytes, *took),
                     Event::Frame(frame) => flow.datagrams.on_frame(now, frame),
-                    Event::Nack { packets } => flow.datagrams.media.on_nack(*packets),
+                    Event::Nack { packets } => flow.datagrams.media().on_nack(*packets),
                     Event::Asked { sequence } => {
-                        flow.datagrams.media.freezes.on_asked(now, *sequence);
+                        flow.datagrams.media().freezes.on_asked(now, *sequence);
                     }
                     Event::Content { .. } => {}
-                    Event::Voice(voice) => flow.datagrams.media.on_voice(voice),
-                    Event::Fec(fec) => flow.datagrams.media.on_fec(**fec),
-                    Event::KeyRequest => flow.datagrams.media.on_key_request(),
-                    Event::RateControl(control) => flow.datagrams.media.on_rate_control(control),
+                    Event::Voice(voice) => flow.datagrams.media().on_voice(voice),
+                    Event::Fec(fec) => flow.datagrams.media().on_fec(**fec),
+                    Event::KeyRequest => flow.datagrams.media().on_key_request(),
+                    Event::RateControl(control) => flow.datagrams.media().on_rate_control(control),
                     Event::Responsiveness(result) => flow.on_responsiveness(now, result),
                     Event::FlowSample(sample) => {
                         if flow.on_sample(now, sample) {

@@ -60,7 +60,10 @@ impl Phases {
     }
 
     fn at(&mut self, phase: &'static str) -> &mut PhaseTime {
-        let at = self.times.iter().position(|time| time.phase == phase).unwrap_or_else(|| {
+        // Nearly always it is the very same text, and then its letters need not be compared.
+        let same = self.times.iter().position(|time| core::ptr::eq(time.phase, phase));
+        let equal = || self.times.iter().position(|time| time.phase == phase);
+        let at = same.or_else(equal).unwrap_or_else(|| {
             self.times.push(PhaseTime { phase, time: Span::ZERO, entries: 0 });
             self.times.len() - 1
         });
