@@ -5,6 +5,8 @@
 //! the documentation are made from that list, so they can't disagree.
 
 mod bounds;
+#[doc(hidden)]
+pub mod field;
 mod form;
 mod style;
 mod table;

@@ -34,6 +34,9 @@ use crate::args::{Cli, Command};
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
 
+/// What `sojourn_file::schema::json` made; a test compares the two.
+const SCHEMA: &str = include_str!("../../../../schema/study.schema.json");
+
 pub(crate) fn execute(
     command: &Command,
     registry: &Registry,
@@ -55,7 +58,7 @@ pub(crate) fn execute(
         Command::Fluid(command) => fluid::fluid(command, registry, output)?,
         Command::New(args) => new::new(args, registry, output)?,
         Command::Trace(command) => trace::trace(command, output)?,
-        Command::Schema => output.data(&sojourn_file::schema::json())?,
+        Command::Schema => output.data(SCHEMA)?,
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), program(), &mut script);

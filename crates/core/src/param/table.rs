@@ -207,7 +207,7 @@ macro_rules! params {
                     $($field: {
                         const PARAM: $crate::Param =
                             $crate::params!(@param $field, [$value $(, $form)?], $($part),+);
-                        <$crate::params!(@form $value $(, $form)?) as $crate::param::Form>::by_default(
+                        $crate::param::field::by_default::<$crate::params!(@form $value $(, $form)?)>(
                             &PARAM,
                         )
                     },)*
@@ -230,13 +230,12 @@ macro_rules! params {
                 $({
                     const PARAM: $crate::Param =
                         $crate::params!(@param $field, [$value $(, $form)?], $($part),+);
-                    if PARAM.is_meant_by(word) {
-                        <$crate::params!(@form $value $(, $form)?) as $crate::param::Form>::absorb(
-                            &mut self.$field,
-                            words,
-                            word,
-                            &PARAM,
-                        )?;
+                    if $crate::param::field::accept::<$crate::params!(@form $value $(, $form)?)>(
+                        &mut self.$field,
+                        words,
+                        word,
+                        &PARAM,
+                    )? {
                         return Ok(true);
                     }
                 })*
@@ -245,15 +244,13 @@ macro_rules! params {
 
             fn check(&self) -> Result<(), $crate::SpecError> {
                 $({
-                    type Form = $crate::params!(@form $value $(, $form)?);
                     const PARAM: $crate::Param =
                         $crate::params!(@param $field, [$value $(, $form)?], $($part),+);
-                    if <Form as $crate::param::Form>::is_missing(&self.$field) {
-                        return Err($crate::param::missing_param($name, &PARAM)
-                            .allow(PARAM.bounds.allowed()));
-                    }
-                    <Form as $crate::param::Form>::check(&self.$field, &PARAM)
-                        .map_err(|error| error.about(PARAM.name))?;
+                    $crate::param::field::check::<$crate::params!(@form $value $(, $form)?)>(
+                        &self.$field,
+                        $name,
+                        &PARAM,
+                    )?;
                 })*
                 $($check(self)?;)?
                 Ok(())
@@ -270,13 +267,14 @@ macro_rules! params {
                 f: &mut ::core::fmt::Formatter<'_>,
             ) -> ::core::fmt::Result {
                 $({
-                    type Form = $crate::params!(@form $value $(, $form)?);
                     const PARAM: $crate::Param =
                         $crate::params!(@param $field, [$value $(, $form)?], $($part),+);
-                    let default = <Form as $crate::param::Form>::by_default(&PARAM);
-                    if style.shows(&PARAM, self.$field == default) {
-                        <Form as $crate::param::Form>::write(&self.$field, &PARAM, style, f)?;
-                    }
+                    $crate::param::field::write::<$crate::params!(@form $value $(, $form)?)>(
+                        &self.$field,
+                        &PARAM,
+                        style,
+                        f,
+                    )?;
                 })*
                 Ok(())
             }

@@ -171,7 +171,8 @@ impl<'de> Deserializer<'de> for &'de Node {
         visitor.visit_newtype_struct(self)
     }
 
-    /// A list is no table, though serde would take its items for the fields in their order.
+    /// A list is no table, though serde would take its items for the fields in their order. As this does not
+    /// go through `deserialize_any`, no struct is compiled for lists, either.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
@@ -179,8 +180,8 @@ impl<'de> Deserializer<'de> for &'de Node {
         visitor: V,
     ) -> Result<V::Value, Fault> {
         match &self.value {
-            Value::Array(_) => Err(de::Error::invalid_type(de::Unexpected::Seq, &visitor)),
-            _ => self.deserialize_any(visitor),
+            Value::Table(table) => visitor.visit_map(Entries { table, next: 0 }),
+            other => Err(other.instead_of(&visitor)),
         }
     }
 
@@ -234,6 +235,21 @@ impl Node {
             }
             _ => self.deserialize_any(visitor),
         }
+    }
+}
+
+impl Value {
+    /// What a user is told who wrote this where `expected` is wanted.
+    fn instead_of(&self, expected: &dyn de::Expected) -> Fault {
+        let unexpected = match self {
+            Self::String(text) | Self::Datetime(text) => de::Unexpected::Str(text),
+            Self::Integer(number) => de::Unexpected::Signed(*number),
+            Self::Float(number) => de::Unexpected::Float(*number),
+            Self::Boolean(flag) => de::Unexpected::Bool(*flag),
+            Self::Array(_) => de::Unexpected::Seq,
+            Self::Table(_) => de::Unexpected::Map,
+        };
+        de::Error::invalid_type(unexpected, expected)
     }
 }
 

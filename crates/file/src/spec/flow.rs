@@ -80,6 +80,29 @@ pub struct FlowSpec {
     pub settings: Settings,
 }
 
+impl FlowSpec {
+    /// The keys that every flow has, whatever its application.
+    pub(crate) const KEYS: [&'static str; 17] = [
+        "name",
+        "app",
+        "count",
+        "direction",
+        "src",
+        "dst",
+        "hop",
+        "route",
+        "reverse_route",
+        "rtt",
+        "delay",
+        "reverse_delay",
+        "start",
+        "start_jitter",
+        "stop",
+        "dscp",
+        "reads",
+    ];
+}
+
 /// The built-in applications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AppKind {

@@ -15,7 +15,6 @@ use super::shapes;
 use super::{Sources, Wrong, WrongKey, arrivals, call};
 use crate::plan::PlannedFlow;
 use crate::registry::Registry;
-use crate::schema;
 use crate::spec::{
     AppKind, AppName, Control, Direction, FlowSpec, OneOrMany, ScenarioSpec, Text, blamed,
 };
@@ -363,11 +362,11 @@ fn check_keys(flow: &FlowSpec) -> Result<(), (&str, SpecError)> {
     let app = &flow.app;
     for key in flow.settings.keys() {
         if !AppKind::ALL.iter().any(|app| app.keys().any(|known| known == key)) {
-            let mut known = schema::keys_of_all_flows();
+            let mut known = FlowSpec::KEYS.to_vec();
             if let AppName::BuiltIn(app) = app {
-                known.extend(app.keys().map(str::to_owned));
+                known.extend(app.keys());
             }
-            let known = || known.iter().map(String::as_str);
+            let known = || known.iter().copied();
             return Err((key, SpecError::new("unknown key").near(key, known()).allow(known())));
         }
         let problem =

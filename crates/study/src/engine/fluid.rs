@@ -1,7 +1,7 @@
 //! The engine that integrates rates and queues in place of packets.
 
 use sojourn_core::param::{Maybe, Switch, time};
-use sojourn_core::{Event, Observer, Span, SpecError, StreamAddress, Time, Who};
+use sojourn_core::{Span, SpecError, StreamAddress};
 use sojourn_metrics::{Collector, Histogram, Rest};
 use sojourn_scenario::Checked;
 
@@ -55,10 +55,10 @@ impl Engine for Fluid {
             true => Some(sojourn_fluid::equilibrium(scenario).map_err(|error| error.to_string())?),
             false => None,
         };
-        let mut collector = Collector::new(shape(scenario)).expecting_all_drops();
-        let mut observer = Looks(&mut collector);
-        let ran = sojourn_fluid::run(scenario, address, &self.options(), &mut observer)?;
-        let mut metrics = collector.finish(Time::ZERO + scenario.duration);
+        let collector = Collector::new(shape(scenario)).expecting_all_drops();
+        let options = self.options();
+        let (mut metrics, ran) =
+            sojourn_measure::solve(scenario, address, &options, collector, &mut |_, _| look())?;
         for queue in &ran.queues {
             let link = &mut metrics.links[queue.port];
             link.queue_mean_pkts = Some(queue.packets);
@@ -94,18 +94,6 @@ impl Engine for Fluid {
         let mut places = has_queue.iter();
         metrics.series.links.retain(|_| places.next() == Some(&true));
         Ok(Measured { metrics, end_states: Vec::new(), is_stopped: false, troubles: Vec::new() })
-    }
-}
-
-/// A collector that looks at each row whether the run is to go on.
-struct Looks<'a>(&'a mut Collector);
-
-impl Observer for Looks<'_> {
-    fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
-        self.0.record(now, who, event);
-        if let Event::FlowSample(_) | Event::QueueSample(_) = event {
-            look();
-        }
     }
 }
 

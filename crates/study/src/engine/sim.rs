@@ -1,6 +1,6 @@
 //! The engine that simulates packets in virtual time.
 
-use sojourn_core::{Event, Observer, StreamAddress, Time, Who};
+use sojourn_core::StreamAddress;
 use sojourn_metrics::{Collector, Series};
 use sojourn_scenario::{Checked, Scenario};
 
@@ -37,13 +37,21 @@ impl Engine for Sim {
 fn simulate(
     scenario: &Checked,
     address: StreamAddress,
-    pieces: Option<&mut dyn FnMut(Series)>,
+    mut pieces: Option<&mut dyn FnMut(Series)>,
 ) -> Result<Measured, String> {
     let collector = Collector::new(shape(scenario)).expecting_all_drops();
-    let mut observer = HandsOn { collector, pieces };
-    let outcome = sojourn_sim::run(scenario, address, &mut observer)
-        .map_err(|violation| told(scenario, &violation))?;
-    let metrics = observer.collector.finish(outcome.end);
+    let mut at_sample = |now, collector: &mut Collector| {
+        look();
+        reach(now);
+        if let Some(pieces) = &mut pieces
+            && let Some(rows) = collector.take_rows()
+        {
+            pieces(rows);
+        }
+    };
+    let (metrics, outcome) =
+        sojourn_measure::simulate(scenario, address, collector, &mut at_sample)
+            .map_err(|violation| told(scenario, &violation))?;
     let links = outcome.links.iter().zip(outcome.queue_details.iter().map(Vec::as_slice));
     let end_states = end_states(scenario, &metrics, &outcome.flows, links);
     let troubles = missed(scenario, &outcome.missed);
@@ -60,27 +68,4 @@ fn missed(scenario: &Scenario, missed: &[usize]) -> Vec<String> {
         }
     }
     sentences
-}
-
-/// A collector whose rows are handed on when there are enough of them, if somebody takes them.
-struct HandsOn<'a> {
-    collector: Collector,
-    pieces: Option<&'a mut dyn FnMut(Series)>,
-}
-
-impl Observer for HandsOn<'_> {
-    /// Always inlined, so that the events of packets have nothing to do with it.
-    #[inline(always)]
-    fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
-        self.collector.record(now, who, event);
-        if let Event::FlowSample(_) | Event::QueueSample(_) = event {
-            look();
-            reach(now);
-            if let Some(pieces) = &mut self.pieces
-                && let Some(rows) = self.collector.take_rows()
-            {
-                pieces(rows);
-            }
-        }
-    }
 }
