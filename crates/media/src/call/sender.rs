@@ -476,7 +476,7 @@ impl<const PARITY: bool> Sender<PARITY> {
     }
 
     fn on_reports(&mut self, now: Time, prior_in_flight: u64, held: Option<Span>) {
-        self.pacer.set_in_flight(self.flight.bytes);
+        self.pacer.set_in_flight(now, self.flight.bytes);
         self.control.on_feedback(&Feedback {
             now,
             reports: &self.reports,
@@ -540,7 +540,7 @@ impl<const PARITY: bool> Sender<PARITY> {
         }
         if is_reported && self.feedback.is_per_packet() {
             self.flight.add(sent);
-            self.pacer.set_in_flight(self.flight.bytes);
+            self.pacer.set_in_flight(now, self.flight.bytes);
         }
         let transport = match self.feedback {
             FeedbackKind::Ccfb if is_reported => {

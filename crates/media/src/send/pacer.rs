@@ -1,8 +1,8 @@
 //! When packets leave: voices at once, then repairs, then video and its parity in their order, at the controller's pace.
 //!
 //! It works like libwebrtc's: what was sent is a debt that is paid off at the pacing rate. Packets leave
-//! while the debt is less than a burst; without a burst each waits for the time of the one before it. Where
-//! the queue has a limit, the rate is raised when packets would wait longer than that in the mean.
+//! while the debt is less than a burst; then the next waits until all of it is paid off, even if more packets come meanwhile. Without a burst each
+//! waits for the time of the one before it. Where the queue has a limit, the rate is raised when packets would wait longer than that in the mean.
 
 use alloc::collections::VecDeque;
 
@@ -44,7 +44,10 @@ pub(crate) struct Pacer {
     padding_debt: f64,
     /// Bytes of a packet of padding that repeats a recent one, headers included; zero where none is repeated.
     copy: u32,
-    updated: Time,
+    /// Until when the debts are paid off.
+    paid_until: Time,
+    /// When the debts allow the next packet, once it is worked out.
+    due: Option<Time>,
     prober: Prober,
 }
 
@@ -93,13 +96,15 @@ impl Pacer {
             debt: 0.0,
             padding_debt: 0.0,
             copy: 0,
-            updated: now,
+            paid_until: now,
+            due: None,
             prober: Prober::default(),
         }
     }
 
     pub(crate) fn set(&mut self, now: Time, outputs: &Outputs) {
-        self.pay(now);
+        self.pay_if_stopped(now);
+        self.due = None;
         self.least = outputs.pacing.map_or(f64::INFINITY, |pacing| pacing.as_bps() as f64 / 8.0);
         self.padding = outputs.padding.as_bps() as f64 / 8.0;
         // Where packets are not paced, all may leave at once.
@@ -108,7 +113,10 @@ impl Pacer {
         self.window = outputs.window;
     }
 
-    pub(crate) fn set_in_flight(&mut self, bytes: u64) {
+    pub(crate) fn set_in_flight(&mut self, now: Time, bytes: u64) {
+        if bytes < self.in_flight {
+            self.pay_if_stopped(now);
+        }
         self.in_flight = bytes;
     }
 
@@ -122,6 +130,10 @@ impl Pacer {
     }
 
     pub(crate) fn push(&mut self, now: Time, item: Item) {
+        if !self.has_media() {
+            self.pay(now, now);
+        }
+        self.due = None;
         let queue = match item.stream {
             RtpStream::Audio => &mut self.audio,
             RtpStream::Repair => &mut self.repair,
@@ -168,20 +180,25 @@ impl Pacer {
     }
 
     /// The pacing rate in bytes a second, raised if needed to empty the queue in time.
+    #[inline(always)]
     fn rate(&self, now: Time) -> f64 {
-        let least = self.least;
-        let Some(limit) = self.config.queue_limit else { return least };
-        if self.queued == 0 || least == f64::INFINITY {
-            return least;
+        match self.config.queue_limit {
+            Some(limit) if self.queued > 0 && self.least < f64::INFINITY => self.raised(now, limit),
+            _ => self.least,
         }
-        let left = limit.saturating_sub(self.mean_wait(now));
-        let needed = self.queued as i64 as f64 / seconds(left).max(0.001);
-        least.max(needed)
     }
 
-    fn pay(&mut self, now: Time) {
-        if now > self.updated {
-            let passed = seconds(now.since(self.updated));
+    fn raised(&self, now: Time, limit: Span) -> f64 {
+        let left = limit.saturating_sub(self.mean_wait(now));
+        let needed = self.queued as i64 as f64 / seconds(left).max(0.001);
+        self.least.max(needed)
+    }
+
+    /// Pays off the debts until `then`, at the rate of `now`.
+    fn pay(&mut self, now: Time, then: Time) {
+        self.due = None;
+        if then > self.paid_until {
+            let passed = seconds(then.since(self.paid_until));
             if self.debt > 0.0 {
                 let rate = self.rate(now);
                 let paid = if rate.is_finite() { rate * passed } else { f64::INFINITY };
@@ -190,8 +207,36 @@ impl Pacer {
             if self.padding_debt > 0.0 {
                 self.padding_debt = (self.padding_debt - self.padding * passed).max(0.0);
             }
+            self.paid_until = then;
         }
-        self.updated = now;
+    }
+
+    /// The debt is paid off at `due`.
+    fn pay_all(&mut self, due: Time) {
+        if due > self.paid_until {
+            if self.padding_debt > 0.0 {
+                let passed = seconds(due.since(self.paid_until));
+                self.padding_debt = (self.padding_debt - self.padding * passed).max(0.0);
+            }
+            self.debt = 0.0;
+            self.paid_until = due;
+        }
+    }
+
+    /// What a full window has held back does not leave faster after it.
+    #[inline]
+    fn pay_if_stopped(&mut self, now: Time) {
+        if self.is_full() {
+            self.pay(now, now);
+        }
+    }
+
+    /// Works out when the debts allow the next packet, and keeps it.
+    #[inline(always)]
+    pub(crate) fn plan(&mut self, now: Time) -> Time {
+        let due = self.due(now);
+        self.due = Some(due);
+        due
     }
 
     /// When the next packet may leave.
@@ -212,25 +257,34 @@ impl Pacer {
     /// When the next packet but a voice's may leave.
     #[inline(always)]
     fn next_at(&self, now: Time) -> Time {
+        let next = if self.prober.is_on() { self.prober.next(now) } else { self.due(now) };
+        let next = next.max(now);
+        match self.is_full() {
+            true => next.max(self.left_at + WHILE_FULL),
+            false => next,
+        }
+    }
+
+    /// When the debts allow the next packet, which may be in the past.
+    #[inline(always)]
+    fn due(&self, now: Time) -> Time {
+        if let Some(due) = self.due {
+            return due;
+        }
         let rate = self.rate(now);
         let wait = |debt: f64, rate: f64| match debt {
-            0.0 => now,
+            0.0 => self.paid_until,
             // Rounded up, so that the debt is paid then.
-            debt => self.updated + Span::from_secs_f64(debt / rate) + Span::from_nanos(1),
+            debt => self.paid_until + Span::from_secs_f64(debt / rate) + Span::from_nanos(1),
         };
-        let media = match self.has_media() {
-            true if rate == f64::INFINITY || self.debt < self.burst(rate) => now,
+        match self.has_media() {
+            true if self.debt < self.least_burst => self.paid_until,
+            true if rate > self.least && self.debt < self.burst(rate) => self.paid_until,
             true => wait(self.debt, rate),
             false if self.padding > 0.0 => {
                 wait(self.padding_debt, self.padding).max(wait(self.debt, rate))
             }
             false => Time::NEVER,
-        };
-        let next = if self.prober.is_on() { self.prober.next(now) } else { media };
-        let next = next.max(now);
-        match self.is_full() {
-            true => next.max(self.left_at + WHILE_FULL),
-            false => next,
         }
     }
 
@@ -249,15 +303,27 @@ impl Pacer {
     /// The packet that leaves now, if one does.
     #[inline(always)]
     pub(crate) fn poll(&mut self, now: Time) -> Option<Release> {
-        self.pay(now);
         if let Some((_, item)) = self.audio.pop_front() {
             return Some(Release::Media { item, probe: None });
         }
-        if !self.is_free() && self.next_at(now) > now {
-            return None;
+        let is_probe = self.prober.is_on();
+        if !self.is_free() {
+            // A probe, and what leaves past a full window, have times of their own.
+            if is_probe || self.is_full() {
+                if self.next_at(now) > now {
+                    return None;
+                }
+                self.pay(now, now);
+            } else {
+                let due = self.plan(now);
+                if due > now {
+                    return None;
+                }
+                self.pay_all(due);
+            }
         }
         self.left_at = now;
-        let is_probe = self.prober.is_on();
+        self.due = None;
         // A small packet begins a cluster, so that its rate is measured from a sharp edge.
         let next = match is_probe && self.prober.begins(now) {
             true => None,
@@ -368,6 +434,51 @@ mod tests {
         let mut pacer = pacer(1000);
         (0..12).for_each(|_| pacer.push(Time::ZERO, item(RtpStream::Video)));
         assert_eq!(leaves(&mut pacer, 200), [0, 0, 0, 0, 0, 40, 40, 40, 40, 40, 80, 80]);
+    }
+
+    /// What comes while a burst is paid off waits as long as what waited before.
+    #[test]
+    fn what_comes_between_bursts_does_not_leave_before_the_next() {
+        let mut pacer = pacer(1000);
+        (0..7).for_each(|_| pacer.push(Time::ZERO, item(RtpStream::Video)));
+        (0..5).for_each(|_| assert!(pacer.poll(Time::ZERO).is_some()));
+        let between = Time::from_nanos(20_000_000);
+        pacer.push(between, item(RtpStream::Repair));
+        pacer.set(between, &outputs(1000, 0));
+        assert_eq!(pacer.poll(between), None);
+        assert_eq!(leaves(&mut pacer, 200), [40, 40, 40]);
+    }
+
+    /// Time in which nothing waits is not saved up.
+    #[test]
+    fn an_idle_second_does_not_lengthen_the_next_burst() {
+        let mut pacer = pacer(1000);
+        pacer.push(Time::ZERO, item(RtpStream::Video));
+        assert!(pacer.poll(Time::ZERO).is_some());
+        let later = Time::from_nanos(1_000_000_000);
+        (0..12).for_each(|_| pacer.push(later, item(RtpStream::Video)));
+        let mut burst = 0;
+        while pacer.poll(later).is_some() {
+            burst += 1;
+        }
+        assert_eq!(burst, 5);
+    }
+
+    /// Nor is time in which the window is full.
+    #[test]
+    fn a_full_window_does_not_lengthen_the_next_burst() {
+        let mut pacer = pacer(1000);
+        pacer.set(Time::ZERO, &Outputs { window: Some(5000), ..outputs(1000, 0) });
+        (0..12).for_each(|_| pacer.push(Time::ZERO, item(RtpStream::Video)));
+        (0..5).for_each(|_| assert!(pacer.poll(Time::ZERO).is_some()));
+        pacer.set_in_flight(Time::ZERO, 5000);
+        let opens = Time::from_nanos(300_000_000);
+        pacer.set_in_flight(opens, 0);
+        let mut burst = 0;
+        while pacer.poll(opens).is_some() {
+            burst += 1;
+        }
+        assert_eq!(burst, 5);
     }
 
     #[test]
