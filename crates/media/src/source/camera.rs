@@ -5,11 +5,13 @@
 //!
 //! While the buffer is at its best level or above, no frame is coarser than frames were in the mean so far. So when the target falls, the encoder goes on
 //! at a higher rate until the buffer is down to what is best for the lower target. If it is nearly empty, pictures are left out.
+//!
+//! After a cut the picture is unlike the one before, and its frame is larger: little larger where frames are large anyway, because they are fine.
 
 use alloc::boxed::Box;
 
-use sojourn_core::param::{number, time, whole};
-use sojourn_core::{Span, Time};
+use sojourn_core::param::{number, size, time, whole};
+use sojourn_core::{Bytes, Span, Time};
 
 use super::noise::Corrected;
 use super::statistical::bytes;
@@ -27,6 +29,9 @@ sojourn_core::params! {
         coarser: f64 = "4", number(1.0, 1000.0), "By what factor a frame may be smaller than the one before when a quarter of the best level is left";
         leave_out: f64 = "0.3", number(0.0, 1.0), "Below two thirds of this part of the best level pictures are left out, every other one at first; 0: none are";
         key: f64 = "3.75", number(0.0, 100.0), "Size in mean frames of a key frame that is asked for";
+        cut_first: Span = "0s", time(Span::ZERO, Span::from_secs(100)), "How long after the start of the call the first cut comes";
+        cut_every: Span = "0s", time(Span::ZERO, Span::from_secs(1_000_000)), "After this time the next one, as where a film is shown again and again; 0: there are no cuts";
+        cut: Bytes = "12kB", size(1, 100_000_000), "The least size of the first frame after a cut at a target of 1 Mbit/s; it grows with the root of the target";
         scale_b: f64 = "0.15", number(0.0, 1.0), "Scale of the Laplacian noise of frame sizes, as a share of the mean frame";
         correct: f64 = "0.2", number(0.0, 1.0), "Part of what noise has made too large so far that the next frame saves";
         encoding: Span = "0ms", time(Span::ZERO, Span::from_secs(1)), "How long the encoder works on a frame";
@@ -38,6 +43,10 @@ impl SourceModel for Config {
     fn build(&self, setup: Setup) -> Box<dyn Source> {
         Box::new(Camera {
             next: setup.start + self.begins,
+            cut: match self.cut_every {
+                Span::ZERO => Time::NEVER,
+                _ => setup.start + self.cut_first,
+            },
             encoder: Encoder::new(self.clone()),
             noise: Corrected::new(self.scale_b, self.correct),
             interval: 1.0 / setup.frames_per_second,
@@ -54,6 +63,8 @@ struct Camera {
     /// Between pictures, in seconds.
     interval: f64,
     next: Time,
+    /// When the next cut comes.
+    cut: Time,
 }
 
 impl Source for Camera {
@@ -63,11 +74,16 @@ impl Source for Camera {
 
     fn capture(&mut self, wanted: &Wanted) -> Option<Frame> {
         let now = self.next;
-        let Self { setup, encoder, noise, interval, .. } = self;
+        let Self { setup, encoder, noise, interval, cut, .. } = self;
         self.next = now + Span::from_secs_f64(*interval).max(Span::from_nanos(1));
         let rate = wanted.rate.max(setup.min_rate).min(setup.max_rate).as_bps() as f64 / 8.0;
-        let (mean, is_key) = encoder.frame(rate, rate * *interval, wanted.key)?;
+        let is_cut = *cut <= now;
+        let (mean, is_key) = encoder.frame(rate, rate * *interval, wanted.key, is_cut)?;
         let config = &encoder.config;
+        // If the picture was left out, the next one is as unlike the last that was encoded.
+        if is_cut {
+            *cut += config.cut_every;
+        }
         let size = match is_key {
             true => mean,
             false => noise.around(mean, &mut setup.random),
@@ -99,6 +115,8 @@ struct Encoder {
     to_leave_out: u32,
 }
 
+/// The target for which the size of a cut's frame is given, in bytes a second.
+const CUT_AT: f64 = 125_000.0;
 /// So many frames pass before the encoder knows how coarse frames are in the mean.
 const LEARNING: u32 = 150;
 /// The part of the best level at which frames may become coarser by the whole factor.
@@ -123,8 +141,8 @@ impl Encoder {
     }
 
     /// The size of the next frame for `rate` bytes a second, which are `share` for each picture, and whether it is a key frame; `None` if
-    /// the picture is left out.
-    fn frame(&mut self, rate: f64, share: f64, key: bool) -> Option<(f64, bool)> {
+    /// the picture is left out. After a `cut` it has a least size.
+    fn frame(&mut self, rate: f64, share: f64, key: bool, cut: bool) -> Option<(f64, bool)> {
         let config = &self.config;
         let best = rate * config.buffer_best.as_secs_f64();
         if !self.has_begun {
@@ -147,7 +165,10 @@ impl Encoder {
             self.level += share - size;
             return Some((size, true));
         }
-        let size = self.size(share, best);
+        let mut size = self.size(share, best);
+        if cut {
+            size = size.max(self.config.cut.as_u64() as f64 * libm::sqrt(rate / CUT_AT));
+        }
         self.level += share - size;
         self.last = size;
         self.frames += 1;
@@ -276,6 +297,23 @@ mod tests {
         sizes(&mut *source, 1000, 600);
         let key = source.capture(&Wanted { key: true, ..at(1000) }).expect("a frame");
         assert_eq!((key.size, key.is_key), (15_625, true));
+    }
+
+    /// Cuts come at 1 s and 3 s, and pictures from 40 ms on: the first ones after them are the 30th and the 90th of them, counted from 0.
+    #[test]
+    fn a_picture_after_a_cut_has_a_larger_frame_which_the_next_ones_save() {
+        let words = "camera scale_b=0 cut_first=1s cut_every=2s cut=12kB";
+        let mut cut = source(words);
+        let mut even = source("camera scale_b=0");
+        let (cut, even) = (sizes(&mut *cut, 1000, 100), sizes(&mut *even, 1000, 100));
+        assert_eq!((cut[29], cut[89]), (12_000, 12_000));
+        assert_eq!(cut[..29], even[..29]);
+        assert!(cut[30..89].iter().zip(&even[30..89]).all(|(cut, even)| cut < even));
+        let quarter = sizes(&mut *source(words), 250, 30);
+        assert_eq!(quarter[29], 6_000);
+        // 4 kB at 1 Mbit/s are 8.9 at 5 Mbit/s, less than a frame has there.
+        let large = sizes(&mut *source("camera scale_b=0 cut_every=2s cut=4kB"), 5000, 200);
+        assert_eq!(large, sizes(&mut *source("camera scale_b=0"), 5000, 200));
     }
 
     /// Where nothing but noise varies, what is made in a second varies by 1.6 %; measured ones (Chromium, VP8) by 0.7 to 1.9 %.
