@@ -189,7 +189,7 @@ fn bins(codes: &[u16], steps: usize, pick: fn(u16, u16) -> u16) -> Vec<u16> {
 }
 
 fn deflate(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(bytes).expect("a Vec takes every byte");
     encoder.finish().expect("a Vec takes every byte")
 }
