@@ -1,6 +1,6 @@
 //! What a page needs to know of each run, read once and kept small.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sojourn_study::results::{Kind, ViewKind};
 
@@ -97,7 +97,20 @@ impl Details {
         let mut left = options.series_budget;
         let mut open = if many { needed.len() } else { finished.len() };
         let mut runs: Vec<RunDetails> = Vec::new();
+        // In the order of the plan, in which the table has them, so that each part of it is read once.
         let mut spreads = Spreads::new(data);
+        let mut problems = BTreeMap::new();
+        for run in &finished {
+            let scenario = data.plan.runs[*run as usize].scenario as usize;
+            match read.delays(*run) {
+                Ok(delays) => {
+                    spreads.add(scenario, &data.plan.scenarios[scenario], *run, &delays);
+                }
+                Err(problem) => {
+                    problems.insert(*run, problem);
+                }
+            }
+        }
         // First the run of each scenario that the reader sees first; the others share the rest of
         // the budget.
         let mut is_first = vec![false; data.plan.runs.len()];
@@ -106,13 +119,7 @@ impl Details {
         let order = firsts.iter().chain(later);
         for run in order {
             let scenario = data.plan.runs[*run as usize].scenario as usize;
-            let mut problem = None;
-            match read.delays(*run) {
-                Ok(delays) => {
-                    spreads.add(scenario, &data.plan.scenarios[scenario], *run, &delays);
-                }
-                Err(error) => problem = Some(error),
-            }
+            let problem = problems.remove(run);
             if !needs_series(*run) && problem.is_none() {
                 continue;
             }

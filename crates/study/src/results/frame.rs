@@ -106,7 +106,8 @@ fn field(name: &str, kind: ColumnType) -> Result<SchemaType, ParquetError> {
 pub(crate) enum Data {
     Int32(Vec<u32>),
     Int64(Vec<u64>),
-    Text(Vec<Option<String>>),
+    /// Equal neighbours share their text.
+    Text(Vec<Option<Arc<str>>>),
     Double(Vec<Option<f64>>),
     Float(Vec<Option<f64>>),
 }
@@ -170,14 +171,17 @@ impl FrameReader {
                         .map(|value| value.map(f64::from))
                         .collect(),
                 ),
-                ColumnReader::ByteArrayColumnReader(column) => Data::Text(
-                    column_values(column, rows)?
-                        .into_iter()
-                        .map(|value| {
-                            value.map(|bytes| String::from_utf8_lossy(bytes.data()).into_owned())
-                        })
-                        .collect(),
-                ),
+                ColumnReader::ByteArrayColumnReader(column) => {
+                    let mut last: Option<Arc<str>> = None;
+                    let mut shared = |bytes: &[u8]| match &last {
+                        Some(text) if text.as_bytes() == bytes => Arc::clone(text),
+                        _ => Arc::clone(last.insert(String::from_utf8_lossy(bytes).into())),
+                    };
+                    let values = column_values(column, rows)?;
+                    Data::Text(
+                        values.iter().map(|value| Some(shared(value.as_ref()?.data()))).collect(),
+                    )
+                }
                 _ => return Err(ParquetError::General("a column of a foreign type".into())),
             })
         };
@@ -191,7 +195,7 @@ impl FrameReader {
         }
     }
 
-    pub(crate) fn texts(&self, group: usize, column: &str) -> io::Result<Vec<Option<String>>> {
+    pub(crate) fn texts(&self, group: usize, column: &str) -> io::Result<Vec<Option<Arc<str>>>> {
         match self.read(group, column)? {
             Data::Text(values) => Ok(values),
             _ => Err(wrong_type(column)),
@@ -355,7 +359,8 @@ mod tests {
             let range = (*counts.iter().min().unwrap() as u32, *counts.iter().max().unwrap() as u32);
             prop_assert_eq!(reader.range(0, "short"), Some(range));
             let alike = cells.into_iter().map(|(text, rows)| std::iter::repeat_n(text, rows));
-            let expected: Vec<Option<String>> = alike.flatten().collect();
+            let expected: Vec<Option<Arc<str>>> =
+                alike.flatten().map(|text| text.map(Into::into)).collect();
             prop_assert_eq!(reader.texts(0, "text").unwrap(), expected);
             prop_assert_eq!(&reader.counts(0, "short").unwrap(), &counts);
             prop_assert_eq!(reader.counts(0, "long").unwrap(), long);
@@ -368,8 +373,8 @@ mod tests {
         let path = scratch.path("texts.parquet");
         let mut writer =
             FrameWriter::create(&path, &[("text".to_owned(), ColumnType::Text)]).unwrap();
-        let expected: Vec<Option<String>> =
-            (0..1000).map(|at| (at % 3 > 0).then(|| format!("{at:04000}"))).collect();
+        let expected: Vec<Option<Arc<str>>> =
+            (0..1000).map(|at| (at % 3 > 0).then(|| format!("{at:04000}").into())).collect();
         let columns = [texts(expected.iter().map(|text| (text.as_deref(), 1)))];
         writer.write(encode(columns.into_iter(), writer.schema()).unwrap()).unwrap();
         writer.finish().unwrap();

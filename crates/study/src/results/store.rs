@@ -299,11 +299,11 @@ struct RowGroup {
     run: Vec<u64>,
     scenario: Vec<u64>,
     seed: Vec<u64>,
-    kind: Vec<Option<String>>,
-    name: Vec<Option<String>>,
-    digest: Option<Vec<Option<String>>>,
-    end_state: Option<Vec<Option<String>>>,
-    freezes: Option<Vec<Option<String>>>,
+    kind: Vec<Option<Arc<str>>>,
+    name: Vec<Option<Arc<str>>>,
+    digest: Option<Vec<Option<Arc<str>>>>,
+    end_state: Option<Vec<Option<Arc<str>>>>,
+    freezes: Option<Vec<Option<Arc<str>>>>,
     /// How many metrics there are, and of those that have values their positions.
     metrics: usize,
     values: Vec<(usize, Vec<Option<f64>>)>,
@@ -384,10 +384,9 @@ impl RowReader {
 }
 
 impl RowGroup {
-    fn row(&mut self, at: usize) -> io::Result<Row> {
-        // Nobody reads a row twice.
-        let text = |column: &mut Option<Vec<Option<String>>>| {
-            column.as_mut().and_then(|column| column[at].take()).unwrap_or_default()
+    fn row(&self, at: usize) -> io::Result<Row> {
+        let text = |column: &Option<Vec<Option<Arc<str>>>>| {
+            column.as_ref().map(|column| owned(&column[at])).unwrap_or_default()
         };
         let freezes = self.freezes.as_ref().and_then(|column| column[at].as_deref());
         Ok(Row {
@@ -395,9 +394,9 @@ impl RowGroup {
             scenario: self.scenario[at] as u32,
             seed: self.seed[at],
             kind: kind_named(self.kind[at].as_deref())?,
-            name: self.name[at].take().unwrap_or_default(),
-            digest: text(&mut self.digest),
-            end_state: text(&mut self.end_state),
+            name: owned(&self.name[at]),
+            digest: text(&self.digest),
+            end_state: text(&self.end_state),
             freezes: freezes_in(freezes)?,
             values: Values::of_known(
                 self.metrics,
@@ -568,12 +567,11 @@ impl OfRun for Series {
                     && name[*index] == name[from]
             };
             let to = from + (from..runs.len()).take_while(is_same).count();
-            let phases: Vec<String> =
-                phase[from..to].iter().map(|phase| phase.clone().unwrap_or_default()).collect();
+            let phases: Vec<String> = phase[from..to].iter().map(owned).collect();
             all.push(Self {
                 run: runs[from] as u32,
                 kind: kind_named(kind[from].as_deref())?,
-                name: name[from].clone().unwrap_or_default(),
+                name: owned(&name[from]),
                 t_s: t_s[from..to].iter().map(|t| t.unwrap_or(f64::NAN)).collect(),
                 columns: columns
                     .iter()
@@ -626,14 +624,19 @@ impl OfRun for Delays {
                 _ => all.push(Self {
                     run: runs[index] as u32,
                     kind: kind_named(kind[index].as_deref())?,
-                    name: name[index].clone().unwrap_or_default(),
-                    metric: metric[index].clone().unwrap_or_default(),
+                    name: owned(&name[index]),
+                    metric: owned(&metric[index]),
                     buckets: vec![bucket],
                 }),
             }
         }
         Ok(all)
     }
+}
+
+/// Empty for one that is missing.
+fn owned(text: &Option<Arc<str>>) -> String {
+    text.as_deref().unwrap_or_default().to_owned()
 }
 
 fn kind_named(name: Option<&str>) -> io::Result<Kind> {
