@@ -7,6 +7,7 @@ use super::sample;
 use crate::data::Data;
 use crate::markup::{Esc, shell_word};
 use crate::number::number;
+use crate::svg::MOST_POINTS;
 
 pub(crate) fn write(out: &mut String, data: &Data<'_>, options: &Options) {
     let plan = data.plan;
@@ -96,8 +97,10 @@ pub(crate) fn write(out: &mut String, data: &Data<'_>, options: &Options) {
         out,
         "<p class=\"caption\">Time series take at most {} kB of this page; where they do not fit, \
          neighbouring steps are joined to their least and largest value. Of runs with more than {} \
-         flows the first of each group are here.</p></section>",
+         flows the first of each group are here. Where a mark of a figure stands for more than {} runs, points that others hide are \
+         left out; means, ellipses and whiskers are over all.</p></section>",
         options.series_budget / 1000,
-        sample::MOST
+        sample::MOST,
+        MOST_POINTS
     );
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use sojourn_metrics::stats;
 
-use super::parts::{beside_each_other, class, open, text_width};
+use super::parts::{beside_each_other, class, open, text_width, visible};
 use super::scale::Scale;
 use super::symbol::symbol;
 use crate::data::{Mean, Points};
@@ -244,9 +244,10 @@ fn row(
             );
         }
     }
-    for (at, point) in group.points.iter().enumerate() {
+    let points = visible(&group.points, |point| (scale.at(point.value), 0.0));
+    for (at, point) in points.iter().enumerate() {
         // Points of one row are offset by their order, so that equal ones stay visible.
-        let dy = ((at * 2 + 1) as f64 / group.points.len() as f64 - 1.0) * 4.0;
+        let dy = ((at * 2 + 1) as f64 / points.len() as f64 - 1.0) * 4.0;
         let _ = write!(
             out,
             "<g class=\"pt\" data-run=\"{}\">{}<title>{}, seed {}: {} {}</title></g>",

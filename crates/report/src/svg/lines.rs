@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::parts::{class, fitted, open, text_width, ticks_below, ticks_beside};
+use super::parts::{class, fitted, open, text_width, ticks_below, ticks_beside, visible};
 use super::scale::Scale;
 use super::symbol::symbol;
 use crate::data::{Mean, Points};
@@ -170,7 +170,7 @@ fn stroke(out: &mut String, line: &Line, unit: &str, x: &Scale, y: &Scale, is_de
     }
     *out += "\"/>";
     for (spot, mean) in means.into_iter().filter(|_| !is_dense) {
-        for point in spot.points.iter() {
+        for point in visible(&spot.points, |point| (0.0, y.clamped(point.value))) {
             let _ = write!(
                 out,
                 "<g class=\"pt\" data-run=\"{}\">{}<title>{}, {}, seed {}: {} {}</title></g>",

@@ -15,7 +15,7 @@ pub(crate) use bars::{Category, Group, Layout, bars, shares};
 pub(crate) use bullet::{Bounds, bullet};
 pub(crate) use curves::{Axis, Curve, curves};
 pub(crate) use lines::{Line, MOST_SPOTS, Spot, Spots, lines};
-pub(crate) use parts::{placed, text_width};
+pub(crate) use parts::{MOST_POINTS, placed, text_width};
 pub(crate) use scale::ends;
 pub(crate) use scatter::{Cloud, MOST_CLOUDS, scatter};
 pub(crate) use symbol::Key;

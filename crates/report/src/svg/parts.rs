@@ -33,6 +33,24 @@ pub(super) fn dots(points: impl Iterator<Item = (usize, (f64, f64))>) -> String 
     out
 }
 
+/// So many runs of one mark are drawn; of more, those that others hide are left out.
+pub(crate) const MOST_POINTS: usize = 200;
+
+/// The points of a mark that are drawn: all, or of those in each small square the first, with squares as large as it takes.
+pub(super) fn visible<T>(points: &[T], place: impl Fn(&T) -> (f64, f64)) -> Vec<&T> {
+    let mut side = 0.5;
+    let mut shown: Vec<&T> = points.iter().collect();
+    while shown.len() > MOST_POINTS {
+        let mut squares: BTreeSet<(i64, i64)> = BTreeSet::new();
+        shown.retain(|point| {
+            let (x, y) = place(point);
+            squares.insert(((x / side).floor() as i64, (y / side).floor() as i64))
+        });
+        side *= 2.0;
+    }
+    shown
+}
+
 /// Width of a text in the 12-pixel font of figures; an upper estimate, because fonts differ.
 pub(crate) fn text_width(text: &str) -> f64 {
     let usual = text.chars().count() as f64 * CHARACTER;
@@ -225,5 +243,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Two thousand runs between 100 and 400 pixels, at even distances; and as many at one place.
+    #[test]
+    fn of_many_points_those_that_hide_others_are_drawn() {
+        let points: Vec<f64> = (0..2000).map(|at| 100.0 + 0.15 * f64::from(at)).collect();
+        let shown = visible(&points, |x| (*x, 0.0));
+        assert!((100..=MOST_POINTS).contains(&shown.len()), "{}", shown.len());
+        assert_eq!(*shown[0], 100.0);
+        let gaps: Vec<f64> = shown.windows(2).map(|two| two[1] - two[0]).collect();
+        assert!(gaps.iter().all(|gap| *gap <= 4.5), "{gaps:?}");
+        assert_eq!(visible(&points[..MOST_POINTS], |x| (*x, 0.0)).len(), MOST_POINTS);
+        assert_eq!(visible(&points, |_| (f64::NAN, f64::INFINITY)).len(), 1);
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use sojourn_metrics::stats;
 
-use super::parts::{class, dots, open, short, text_width, ticks_below, ticks_beside};
+use super::parts::{class, dots, open, short, text_width, ticks_below, ticks_beside, visible};
 use super::scale::Scale;
 use super::symbol::symbol;
 use crate::markup::Esc;
@@ -80,7 +80,7 @@ pub(crate) fn scatter(
     let mut labels = Vec::new();
     for cloud in clouds {
         let _ = write!(out, "<g class=\"{}\">", class(cloud.colour));
-        for (run, seed, px, py) in &cloud.points {
+        for (run, seed, px, py) in visible(&cloud.points, |p| (x.at(p.2), y.at(p.3))) {
             let _ = write!(
                 out,
                 "<g class=\"pt\" data-run=\"{run}\">{}<title>{}, seed {seed}: {} at {}</title></g>",
