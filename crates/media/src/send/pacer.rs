@@ -198,28 +198,31 @@ impl Pacer {
     fn pay(&mut self, now: Time, then: Time) {
         self.due = None;
         if then > self.paid_until {
-            let passed = seconds(then.since(self.paid_until));
             if self.debt > 0.0 {
                 let rate = self.rate(now);
+                let passed = seconds(then.since(self.paid_until));
                 let paid = if rate.is_finite() { rate * passed } else { f64::INFINITY };
                 self.debt = (self.debt - paid).max(0.0);
             }
-            if self.padding_debt > 0.0 {
-                self.padding_debt = (self.padding_debt - self.padding * passed).max(0.0);
-            }
-            self.paid_until = then;
+            self.pay_padding(then);
         }
+    }
+
+    /// Pays off the debt of padding; after it both debts are paid until `then`.
+    #[inline]
+    fn pay_padding(&mut self, then: Time) {
+        if self.padding_debt > 0.0 {
+            let passed = seconds(then.since(self.paid_until));
+            self.padding_debt = (self.padding_debt - self.padding * passed).max(0.0);
+        }
+        self.paid_until = then;
     }
 
     /// The debt is paid off at `due`.
     fn pay_all(&mut self, due: Time) {
         if due > self.paid_until {
-            if self.padding_debt > 0.0 {
-                let passed = seconds(due.since(self.paid_until));
-                self.padding_debt = (self.padding_debt - self.padding * passed).max(0.0);
-            }
             self.debt = 0.0;
-            self.paid_until = due;
+            self.pay_padding(due);
         }
     }
 
@@ -414,14 +417,17 @@ mod tests {
         }
     }
 
+    /// How many packets leave now.
+    fn burst(pacer: &mut Pacer, now: Time) -> usize {
+        core::iter::from_fn(|| pacer.poll(now)).count()
+    }
+
     /// When each packet leaves, in milliseconds.
     fn leaves(pacer: &mut Pacer, until: u64) -> Vec<u64> {
         let mut at = Time::ZERO;
         let mut out = Vec::new();
         while at.as_nanos() < until * 1_000_000 {
-            while pacer.poll(at).is_some() {
-                out.push(at.as_nanos() / 1_000_000);
-            }
+            out.extend((0..burst(pacer, at)).map(|_| at.as_nanos() / 1_000_000));
             at = pacer.next(at).max(at + Span::from_nanos(1));
         }
         out
@@ -457,11 +463,7 @@ mod tests {
         assert!(pacer.poll(Time::ZERO).is_some());
         let later = Time::from_nanos(1_000_000_000);
         (0..12).for_each(|_| pacer.push(later, item(RtpStream::Video)));
-        let mut burst = 0;
-        while pacer.poll(later).is_some() {
-            burst += 1;
-        }
-        assert_eq!(burst, 5);
+        assert_eq!(burst(&mut pacer, later), 5);
     }
 
     /// Nor is time in which the window is full.
@@ -474,11 +476,7 @@ mod tests {
         pacer.set_in_flight(Time::ZERO, 5000);
         let opens = Time::from_nanos(300_000_000);
         pacer.set_in_flight(opens, 0);
-        let mut burst = 0;
-        while pacer.poll(opens).is_some() {
-            burst += 1;
-        }
-        assert_eq!(burst, 5);
+        assert_eq!(burst(&mut pacer, opens), 5);
     }
 
     #[test]
