@@ -1,9 +1,10 @@
 //! Results arranged as figures need them: by scenario, subject and metric.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 
 use sojourn_metrics::{sample_columns, stats, survival_columns};
+use sojourn_study::confidence::mean_interval;
 use sojourn_study::metrics::{self, Pooling};
 use sojourn_study::results::{Kind, Plan, Results, Row, Table, Verdict};
 
@@ -256,9 +257,6 @@ impl From<Vec<Point>> for Points {
     }
 }
 
-/// Of intervals of means.
-pub(crate) const CONFIDENCE: f64 = 0.95;
-
 /// A mean over seeds with the half width of its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Mean {
@@ -278,8 +276,7 @@ impl Mean {
         let values: Vec<f64> = points.iter().map(|point| point.value).collect();
         Some(Self {
             mean: stats::mean(&values)?,
-            half_width: stats::mean_interval(&values, CONFIDENCE)
-                .map(|interval| interval.half_width()),
+            half_width: mean_interval(&values).map(|interval| interval.half_width()),
             counted: points.counted(),
             finished: points.finished,
         })
@@ -436,12 +433,15 @@ impl<'a> Data<'a> {
 
     /// The rows of a run with their subjects.
     pub(crate) fn rows(&self, run: u32) -> impl Iterator<Item = (&'a Row, Option<&Subject>)> {
-        let start = self.table.rows.partition_point(|row| row.run < run);
-        let rows = &self.table.rows[start..];
-        rows.iter()
-            .zip(&self.subject_of[start..])
-            .take_while(move |(row, _)| row.run == run)
-            .map(|(row, subject)| (row, subject.map(|at| &self.subjects[at])))
+        let subject = |at: usize| self.subject_of[at].map(|subject| &self.subjects[subject]);
+        self.places(run).map(move |at| (&self.table.rows[at], subject(at)))
+    }
+
+    /// Where the table has the rows of a run.
+    fn places(&self, run: u32) -> Range<usize> {
+        let rows = &self.table.rows;
+        let start = rows.partition_point(|row| row.run < run);
+        start..start + rows[start..].iter().take_while(|row| row.run == run).count()
     }
 
     fn column(&self, metric: &str) -> Option<usize> {
@@ -456,9 +456,12 @@ impl<'a> Data<'a> {
         };
         let done = &self.done[scenario];
         points.finished = Counted { known: done.len(), of: self.planned[scenario] };
+        let Some(subject) = self.subjects.iter().position(|own| own == subject) else {
+            return points;
+        };
         for run in done {
-            let rows = self.rows(*run).filter(|(_, of)| *of == Some(subject));
-            let rows: Vec<&Row> = rows.map(|(row, _)| row).collect();
+            let rows = self.places(*run).filter(|at| self.subject_of[*at] == Some(subject));
+            let rows: Vec<&Row> = rows.map(|at| &self.table.rows[at]).collect();
             if let Some((value, counted)) = points.tally.add(&reading, &rows) {
                 let seed = self.plan.runs[*run as usize].seed;
                 points.push(Point { run: *run, seed, value, counted });

@@ -17,6 +17,7 @@ pub mod export;
 pub mod pcap;
 pub mod terminal;
 
+mod batches;
 mod command;
 mod data;
 mod ending;

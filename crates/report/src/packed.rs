@@ -28,15 +28,34 @@ pub(crate) struct Packed {
     pub(crate) steps: usize,
 }
 
-/// Packs within `budget` characters, as finely as that allows.
-pub(crate) fn pack(series: &[Series], budget: usize) -> Option<Packed> {
+/// How many values there are.
+pub(crate) fn values_in(series: &Series) -> usize {
+    series.t_s.len() * series.columns.len()
+}
+
+/// Characters that a value takes if each is kept; not known before a run was packed so.
+pub(crate) type Density = Option<f64>;
+
+/// A run is packed coarsely at once if its values are expected to take so many times its part of the budget.
+const CLEARLY: f64 = 1.1;
+
+/// Packs within `budget` characters, as finely as that allows. `density` is that of a run like this one, and afterwards of
+/// this one.
+pub(crate) fn pack(series: &[Series], budget: usize, density: &mut Density) -> Option<Packed> {
     let rows = series.iter().map(|s| s.t_s.len()).max()?;
-    if rows == 0 {
+    if rows == 0 || budget == 0 {
         return None;
     }
-    let mut steps = 1;
+    let values = series.iter().map(values_in).sum::<usize>() as f64;
+    // A bin has two values, so bins of two steps save nothing.
+    let coarser = |characters: f64| ((characters / budget as f64 * 2.0).ceil() as usize).max(3);
+    let expected = density.map_or(0.0, |density| density * values);
+    let mut steps = if expected > budget as f64 * CLEARLY { coarser(expected) } else { 1 };
     loop {
         let base64 = STANDARD.encode(deflate(&encode(series, steps)));
+        if steps == 1 {
+            *density = Some(base64.len() as f64 / values);
+        }
         if base64.len() <= budget {
             return Some(Packed {
                 base64,
@@ -47,10 +66,7 @@ pub(crate) fn pack(series: &[Series], budget: usize) -> Option<Packed> {
         if steps * 16 > rows {
             return None;
         }
-        // A bin has two values, so bins of two steps save nothing.
-        let over = base64.len() as f64 / budget as f64;
-        steps = if steps == 1 { (over * 2.0).ceil() as usize } else { steps * 2 };
-        steps = steps.max(3);
+        steps = if steps == 1 { coarser(base64.len() as f64) } else { steps * 2 };
     }
 }
 
@@ -171,8 +187,9 @@ impl Grid {
 
     fn code(self, value: Option<f64>) -> u16 {
         match value {
+            // Rounded by half a step more, of which the conversion leaves out what is behind the point.
             Some(value) if value.is_finite() => {
-                ((value - self.min) / self.step).round().clamp(0.0, f64::from(MISSING - 1)) as u16
+                ((value - self.min) / self.step + 0.5).min(f64::from(MISSING - 1)) as u16
             }
             _ => MISSING,
         }
@@ -227,7 +244,7 @@ mod tests {
             columns: vec![SeriesColumn { name: "queue_pkts".into(), values: values.clone() }],
             phase: vec![],
         }];
-        let packed = pack(&series, 100_000).unwrap();
+        let packed = pack(&series, 100_000, &mut None).unwrap();
         assert!(packed.base64.len() <= 100_000 && packed.steps > 1);
         let grid = Grid::of(&values);
         let codes: Vec<u16> = values.iter().map(|v| grid.code(*v)).collect();

@@ -3,7 +3,7 @@
 use sojourn_study::results::{Delays, Kind, Reader, Series};
 
 /// What a page reads run by run, by positions in the plan. Errors are texts that the page shows.
-pub trait ReadRuns {
+pub trait ReadRuns: Send {
     /// # Errors
     /// The time series of the run cannot be read.
     fn series(&mut self, run: u32) -> Result<Vec<Series>, String>;

@@ -8,9 +8,33 @@ use sojourn_study::results::{Bucket, Delays, Kind, PlannedScenario};
 use crate::data::{Data, Subject};
 use crate::nearby::nearby;
 
-/// How many samples there are between the ends of a bucket, nanoseconds, the upper one first, in
-/// ascending order.
-type Samples = BTreeMap<(u64, u64), u64>;
+/// Buckets in ascending order: their ends, nanoseconds, the upper one first, and how many samples are between them.
+#[derive(Default)]
+struct Samples(Vec<((u64, u64), u64)>);
+
+impl Samples {
+    /// Adds buckets in ascending order.
+    fn add(&mut self, buckets: impl Iterator<Item = ((u64, u64), u64)>) {
+        let mut at = 0;
+        let mut new = Vec::new();
+        for (ends, samples) in buckets {
+            at += self.0[at..].partition_point(|(own, _)| *own < ends);
+            match self.0.get_mut(at) {
+                Some((own, sum)) if *own == ends => *sum += samples,
+                _ => new.push((ends, samples)),
+            }
+        }
+        if !new.is_empty() {
+            self.0.append(&mut new);
+            // Of two ordered lists, one behind the other, a stable sort makes one in a pass.
+            self.0.sort_by_key(|(ends, _)| *ends);
+        }
+    }
+
+    fn count(&self) -> u64 {
+        self.0.iter().map(|(_, samples)| samples).sum()
+    }
+}
 
 /// Points of a distribution: a value in milliseconds and the share of samples up to it, from the
 /// least sample with share 0 to the largest, with share 1 unless some had not ended.
@@ -39,12 +63,12 @@ impl Spread {
     }
 
     pub(crate) fn samples(&self) -> u64 {
-        self.pooled.known.values().sum()
+        self.pooled.known.count()
     }
 
     /// How many had not ended.
     pub(crate) fn open(&self) -> u64 {
-        self.pooled.open.values().sum()
+        self.pooled.open.count()
     }
 }
 
@@ -132,9 +156,10 @@ impl Spreads {
             });
             let of_run = &mut of_run[at].2;
             let samples_of = if is_open { &mut of_run.open } else { &mut of_run.known };
-            for Bucket { low_ns, high_ns, samples } in &delays.buckets {
-                *samples_of.entry((*high_ns, *low_ns)).or_default() += samples;
-            }
+            samples_of.add(delays.buckets.iter().map(|bucket| {
+                let Bucket { low_ns, high_ns, samples } = *bucket;
+                ((high_ns, low_ns), samples)
+            }));
         }
         for (subject, metric, durations) in of_run {
             let of_scenario = self.all.entry(scenario).or_default();
@@ -151,12 +176,8 @@ impl Spreads {
             let spread = &mut of_scenario[at];
             let is_apart = self.pooled.is_none();
             spread.runs.push((run, if is_apart { durations.shares() } else { Shares::new() }));
-            let Durations { known, open } = &mut spread.pooled;
-            for (pooled, of_run) in [(known, durations.known), (open, durations.open)] {
-                for (ends, samples) in of_run {
-                    *pooled.entry(ends).or_default() += samples;
-                }
-            }
+            spread.pooled.known.add(durations.known.0.into_iter());
+            spread.pooled.open.add(durations.open.0.into_iter());
         }
     }
 
@@ -177,7 +198,7 @@ impl Durations {
     /// open, these are the shares of the samples.
     fn shares(&self) -> Shares {
         let buckets = |samples: &Samples| -> Vec<(u64, u64, u64)> {
-            samples.iter().map(|((high, low), count)| (*low, *high, *count)).collect()
+            samples.0.iter().map(|((high, low), count)| (*low, *high, *count)).collect()
         };
         let (known, open) = (buckets(&self.known), buckets(&self.open));
         let all = known.iter().chain(&open).map(|(_, _, count)| count).sum();

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use sojourn_metrics::stats::interval_of_squares;
+use sojourn_study::confidence::mean_interval_of_squares;
 use sojourn_study::results::{Kind, PlannedFlow, Results, Row};
 
-use crate::data::{CONFIDENCE, Counted, Data, Extent, Mean, Reading, Subject, Tally};
+use crate::data::{Counted, Data, Extent, Mean, Reading, Subject, Tally};
 use crate::ending::{Ending, Endings};
 use crate::lines::{LACKING, Lines, cell_of, not_listed};
 use crate::markup::plain_text;
@@ -300,7 +300,7 @@ impl<'a> Cell<'a> {
         self.were_asked |= tally.were_asked();
         self.lacks |= tally.counted().lacking().is_some();
         let (mean, squares) = moments.mean_and_squares(tally.runs as f64);
-        let interval = interval_of_squares(tally.runs, mean, squares, CONFIDENCE);
+        let interval = mean_interval_of_squares(tally.runs, mean, squares);
         let shown = (tally.runs > 0 && !tally.is_out_of_reach()).then(|| Mean {
             mean,
             half_width: interval.map(|interval| interval.half_width()),

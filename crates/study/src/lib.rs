@@ -5,11 +5,13 @@
 //! | [`study`] | [`Study::load`]: a file with its claims and figures checked, and its [`results::Plan`] |
 //! | [`claims`] | expressions over metrics, and their verdicts |
 //! | [`engine`] | what makes numbers of a scenario: the simulator, and engines from elsewhere |
+//! | [`confidence`] | intervals of means over runs |
 //! | [`runner`] | runs, shards, resuming, joining |
 //! | [`results`] | the result folder |
 //! | [`mod@reference`] | the reference page of studies, generated |
 
 pub mod claims;
+pub mod confidence;
 pub mod digest;
 pub mod engine;
 pub mod metrics;

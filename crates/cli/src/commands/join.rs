@@ -23,5 +23,5 @@ pub(super) fn join(args: &JoinArgs, output: Output) -> Result<Outcome, Failure> 
             summary.progress.total
         ));
     }
-    run::finish(&plan, &summary, !args.no_report, args.format, output)
+    run::finish(&plan, &summary, !args.no_report, None, args.format, output)
 }

@@ -1,5 +1,6 @@
 //! `sojourn report`: the page of a result folder.
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
 use sojourn_report::{Options, figure, html};
@@ -20,25 +21,32 @@ pub(super) fn report(args: &ReportArgs, output: Output) -> Result<(), Failure> {
         return output.to(args.out.as_deref(), svg.as_bytes());
     }
     match &args.out {
-        Some(out) if out == Path::new("-") => output.data(&page(&open(&args.folder, output)?)?),
+        Some(out) if out == Path::new("-") => {
+            output.data(&page(&open(&args.folder, output)?, None)?)
+        }
         Some(out) => {
-            output.to(Some(out), page(&open(&args.folder, output)?)?.as_bytes())?;
+            output.to(Some(out), page(&open(&args.folder, output)?, None)?.as_bytes())?;
             output.data(&format!("{}\n", out.display()))
         }
         None => {
-            let path = write(&args.folder, output)?;
+            let path = write(&args.folder, None, output)?;
             output.data(&format!("{}\n", path.display()))
         }
     }
 }
 
-/// Puts the page into the folder.
-pub(super) fn write(folder: &Path, output: Output) -> Result<PathBuf, Failure> {
+/// Puts the page into the folder, with so many threads or one for each core.
+pub(super) fn write(
+    folder: &Path,
+    jobs: Option<NonZero<usize>>,
+    output: Output,
+) -> Result<PathBuf, Failure> {
     let path = folder.join(FILE_NAME);
-    output.to(Some(&path), page(&open(folder, output)?)?.as_bytes())?;
+    output.to(Some(&path), page(&open(folder, output)?, jobs)?.as_bytes())?;
     Ok(path)
 }
 
-fn page(results: &Results) -> Result<String, Failure> {
-    Ok(html(results, &mut results.reader()?, &Options::default()))
+fn page(results: &Results, jobs: Option<NonZero<usize>>) -> Result<String, Failure> {
+    let options = Options { jobs, ..Options::default() };
+    Ok(html(results, &mut results.reader()?, &options))
 }

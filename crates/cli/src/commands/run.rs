@@ -1,5 +1,6 @@
 //! `sojourn run`: the runs, then the claims, then the report.
 
+use std::num::NonZero;
 use std::path::Path;
 
 use serde::Serialize;
@@ -62,7 +63,7 @@ pub(super) fn run(args: &RunArgs, registry: &Registry, output: Output) -> Result
     if args.pcap {
         export::all_packets(&study, &plan, &summary.failed, &folder)?;
     }
-    finish(&plan, &summary, !args.no_report, args.format, output)
+    finish(&plan, &summary, !args.no_report, args.jobs, args.format, output)
 }
 
 /// Shows how far live runs are. The first Ctrl-C ends the one that is under way and begins no other; what has been finished is
@@ -113,11 +114,12 @@ fn is_live(engine: &str) -> bool {
     engine.split_whitespace().next() == Some(sojourn_live::Live::NAME)
 }
 
-/// What is printed and written when runs have ended or were joined.
+/// What is printed and written when runs have ended or were joined. `jobs` threads make the report.
 pub(super) fn finish(
     plan: &Plan,
     summary: &Summary,
     has_report: bool,
+    jobs: Option<NonZero<usize>>,
     format: Format,
     output: Output,
 ) -> Result<Outcome, Failure> {
@@ -149,7 +151,7 @@ pub(super) fn finish(
         tell_late_runs(summary, output);
     }
     let page = match &summary.claims {
-        Some(_) if has_report => Some(report::write(&summary.folder, output)?),
+        Some(_) if has_report => Some(report::write(&summary.folder, jobs, output)?),
         _ => None,
     };
     let repeat = shell_line(command().iter().map(String::as_str));

@@ -12,6 +12,7 @@ pub use describe::{Ecdf, Ellipse, ellipse, mean, quantile, standard_deviation};
 pub use fairness::{Better, harm, jain, jain_normalised, min_max_ratio};
 pub use rank::{MannWhitney, mann_whitney};
 pub use student::{
-    Interval, interval_of_squares, mean_interval, paired_difference, t_cdf, t_quantile,
+    Interval, interval_of_squares, mean_interval, mean_interval_by, paired_difference, t_cdf,
+    t_quantile, two_sided_t,
 };
 pub use survival::{kaplan_meier, product_limit};

@@ -26,23 +26,25 @@ impl Interval {
 /// The confidence interval of the mean at `confidence` in (0, 1), by Student's t. `None` for fewer
 /// than two values, because they show no spread.
 pub fn mean_interval(values: &[f64], confidence: f64) -> Option<Interval> {
+    mean_interval_by(values, two_sided_t(values.len(), confidence)?)
+}
+
+/// The same where the quantile of [`two_sided_t`] is known.
+pub fn mean_interval_by(values: &[f64], t: f64) -> Option<Interval> {
     let estimate = mean(values)?;
-    interval_of_squares(values.len(), estimate, squares(values, estimate), confidence)
+    interval_of_squares(values.len(), estimate, squares(values, estimate), t)
 }
 
 /// The same of values that are not there any more: of how many there were, their mean, and the sum of the
 /// squares of their distances from it.
-pub fn interval_of_squares(
-    values: usize,
-    estimate: f64,
-    squares: f64,
-    confidence: f64,
-) -> Option<Interval> {
-    let deviation = deviation_of_squares(values, squares)?;
-    let n = values as f64;
-    let t = t_quantile(0.5 + confidence / 2.0, n - 1.0)?;
-    let half = t * deviation / libm::sqrt(n);
+pub fn interval_of_squares(values: usize, estimate: f64, squares: f64, t: f64) -> Option<Interval> {
+    let half = t * deviation_of_squares(values, squares)? / libm::sqrt(values as f64);
     Some(Interval { estimate, low: estimate - half, high: estimate + half })
+}
+
+/// How many standard errors the interval of a mean of so many values reaches to each side. `None` for fewer than two.
+pub fn two_sided_t(values: usize, confidence: f64) -> Option<f64> {
+    t_quantile(0.5 + confidence / 2.0, values as f64 - 1.0)
 }
 
 /// The mean of `after − before` over pairs, for example runs of the same seed, with its interval.

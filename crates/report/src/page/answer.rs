@@ -3,10 +3,11 @@
 use std::fmt::Write;
 
 use sojourn_metrics::stats;
+use sojourn_study::confidence::CONFIDENCE;
 use sojourn_study::results::{Check, ClaimResult, Kind, Verdict, ViewKind};
 
 use super::columns::resolve;
-use crate::data::{CONFIDENCE, Data, Mean, Subject};
+use crate::data::{Data, Mean, Subject};
 use crate::markup::{Esc, linked};
 use crate::names::{self, capital};
 use crate::number::{estimate, number, percent, shown_with_unit};

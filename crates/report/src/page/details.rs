@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sojourn_study::results::{Kind, ViewKind};
+use rayon::prelude::*;
+use sojourn_study::results::{Kind, Series, ViewKind};
 
 use super::calls;
 use super::options::Options;
 use super::sample::Sample;
 use super::still::{OverlaidRun, Overlay, still};
+use crate::batches::{in_batches, with_threads};
 use crate::data::Data;
-use crate::packed;
+use crate::packed::{self, Density, values_in};
 use crate::read::ReadRuns;
 use crate::spread::Spreads;
 
@@ -62,8 +64,62 @@ pub(super) fn sample<'a>(data: &'a Data<'_>, scenario: usize) -> Sample<'a> {
     Sample::of(&data.plan.scenarios[scenario], is_named)
 }
 
+/// A run whose series are read.
+struct Asked {
+    run: u32,
+    /// Of its scenario.
+    is_first: bool,
+    /// As a still figure.
+    is_drawn: bool,
+    is_worst: bool,
+    problem: Option<String>,
+}
+
+/// What is made of the series of a run.
+struct Made {
+    details: RunDetails,
+    density: Density,
+    views: Vec<InView>,
+}
+
+/// A run in a view of the study.
+struct InView {
+    /// Among those over time.
+    view: usize,
+    svg: String,
+    overlaid: Option<OverlaidRun>,
+}
+
+/// Characters for the time series of all runs.
+struct Budget {
+    left: usize,
+    /// Runs that are to come.
+    open: usize,
+}
+
+impl Budget {
+    /// What each run of a batch may use: its share, or twice as much if it is the first of its scenario, but no more than
+    /// leaves as much for the others of the batch.
+    fn shares(&mut self, are_first: &[bool]) -> Vec<usize> {
+        let mut left = self.left;
+        let of_run = |(at, is_first): (usize, &bool)| {
+            let fair = left / self.open.max(1);
+            let wanted = if *is_first { fair * 2 } else { fair };
+            let share = wanted.min(left / (are_first.len() - at));
+            self.open = self.open.saturating_sub(1);
+            left -= share;
+            share
+        };
+        are_first.iter().enumerate().map(of_run).collect()
+    }
+}
+
 impl Details {
     pub(super) fn read(data: &Data<'_>, read: &mut dyn ReadRuns, options: &Options) -> Self {
+        with_threads(options.jobs, || Self::read_all(data, read, options))
+    }
+
+    fn read_all(data: &Data<'_>, read: &mut dyn ReadRuns, options: &Options) -> Self {
         let mut finished: Vec<u32> = data.done.iter().flatten().copied().collect();
         finished.sort_unstable();
         let firsts: Vec<u32> = data.done.iter().filter_map(|runs| runs.first().copied()).collect();
@@ -93,81 +149,61 @@ impl Details {
         let mut needed: BTreeSet<u32> = in_sections.iter().copied().chain(worst).collect();
         needed.extend(views.iter().flat_map(|view| &view.runs).map(|(run, _)| *run));
         needed.extend(&drawn);
-        let needs_series = |run: u32| !many || needed.contains(&run);
-        let mut left = options.series_budget;
-        let mut open = if many { needed.len() } else { finished.len() };
-        let mut runs: Vec<RunDetails> = Vec::new();
-        // In the order of the plan, in which the table has them, so that each part of it is read once.
-        let mut spreads = Spreads::new(data);
-        let mut problems = BTreeMap::new();
-        for run in &finished {
-            let scenario = data.plan.runs[*run as usize].scenario as usize;
-            match read.delays(*run) {
-                Ok(delays) => {
-                    spreads.add(scenario, &data.plan.scenarios[scenario], *run, &delays);
-                }
-                Err(problem) => {
-                    problems.insert(*run, problem);
-                }
-            }
-        }
+        let (spreads, mut problems) = read_spreads(data, &finished, read);
         // First the run of each scenario that the reader sees first; the others share the rest of
         // the budget.
         let mut is_first = vec![false; data.plan.runs.len()];
         firsts.iter().for_each(|run| is_first[*run as usize] = true);
         let later = finished.iter().filter(|run| !is_first[**run as usize]);
-        let order = firsts.iter().chain(later);
-        for run in order {
-            let scenario = data.plan.runs[*run as usize].scenario as usize;
-            let problem = problems.remove(run);
-            if !needs_series(*run) && problem.is_none() {
-                continue;
-            }
-            let fair = left / open.max(1);
-            let share = if is_first[*run as usize] { (fair * 2).min(left) } else { fair };
-            open -= 1;
-            let sample = sample(data, scenario);
-            let calls = calls::drawn(data, *run);
-            let is_wanted = |kind: Kind, name: &str| {
-                sample.has(kind, name) || calls.iter().any(|call| call.name == name)
-            };
-            let details = match read.series_of(*run, &is_wanted) {
-                Ok(series) => {
-                    let packed = packed::pack(&series, share);
-                    left -= packed.as_ref().map_or(0, |packed| packed.base64.len()).min(left);
-                    for drawn in &mut views {
-                        let view = &data.plan.views[drawn.view];
-                        for (of, svg) in drawn.runs.iter_mut().filter(|(of, _)| of == run) {
-                            *svg = still(data, *of, &series, &view.y, &view.of);
-                            if let (Some(overlay), [column], [one]) =
-                                (&mut drawn.overlay, &view.y[..], &view.of[..])
-                            {
-                                let run = OverlaidRun::of(data, *of, &series, column, one);
-                                overlay.runs.extend(run);
-                            }
+        let order: Vec<Asked> = (firsts.iter().chain(later))
+            .map(|run| Asked {
+                run: *run,
+                is_first: is_first[*run as usize],
+                is_drawn: drawn.contains(run),
+                is_worst: worst == Some(*run),
+                problem: problems.remove(run),
+            })
+            .filter(|asked| !many || needed.contains(&asked.run) || asked.problem.is_some())
+            .collect();
+        let mut budget = Budget {
+            left: options.series_budget,
+            open: if many { needed.len() } else { finished.len() },
+        };
+        let mut runs: Vec<RunDetails> = Vec::new();
+        let mut density = None;
+        let mut order = order.into_iter();
+        in_batches(
+            || {
+                let asked = order.next()?;
+                let series = read_series(data, asked.run, read);
+                let values = series.iter().flatten().map(values_in).sum();
+                Some(((asked, series), values))
+            },
+            |batch| {
+                let are_first: Vec<bool> = batch.iter().map(|(asked, _)| asked.is_first).collect();
+                let shares = budget.shares(&are_first);
+                let batch: Vec<_> = batch.into_iter().zip(shares).collect();
+                let made = batch.into_par_iter().map(|((asked, series), share)| {
+                    asked.made(data, &views, series, share, density)
+                });
+                let made: Vec<Made> = made.collect();
+                for Made { details, density: of_run, views: in_views } in made {
+                    let packed = details.packed.as_ref().map_or(0, |packed| packed.base64.len());
+                    budget.left -= packed.min(budget.left);
+                    density = of_run;
+                    for InView { view, svg, overlaid } in in_views {
+                        let view = &mut views[view];
+                        if let Some(own) = view.runs.iter_mut().find(|own| own.0 == details.run) {
+                            own.1 = svg;
+                        }
+                        if let Some(overlay) = &mut view.overlay {
+                            overlay.runs.extend(overlaid);
                         }
                     }
-                    let is_drawn = drawn.contains(run);
-                    let timeline = match is_drawn {
-                        true => still(data, *run, &series, &[], &[]),
-                        false => String::new(),
-                    };
-                    let calls = match is_drawn || worst == Some(*run) {
-                        true => calls::figures(data, *run, &series),
-                        false => String::new(),
-                    };
-                    RunDetails { run: *run, packed, timeline, calls, problem }
+                    runs.push(details);
                 }
-                Err(problem) => RunDetails {
-                    run: *run,
-                    packed: None,
-                    timeline: String::new(),
-                    calls: String::new(),
-                    problem: Some(problem),
-                },
-            };
-            runs.push(details);
-        }
+            },
+        );
         runs.sort_by_key(|run| run.run);
         for view in &mut views {
             // With a single run, its own figure has the same.
@@ -184,5 +220,109 @@ impl Details {
     pub(crate) fn of(&self, run: u32) -> Option<&RunDetails> {
         let at = self.runs.binary_search_by_key(&run, |details| details.run).ok()?;
         Some(&self.runs[at])
+    }
+}
+
+/// The distributions of all runs, and why those of some cannot be read.
+fn read_spreads(
+    data: &Data<'_>,
+    finished: &[u32],
+    read: &mut dyn ReadRuns,
+) -> (Spreads, BTreeMap<u32, String>) {
+    let mut spreads = Spreads::new(data);
+    let mut problems = BTreeMap::new();
+    // In the order of the plan, in which the table has them, so that each part of it is read once.
+    let mut runs = finished.iter().copied();
+    in_batches(
+        || {
+            let run = runs.next()?;
+            let delays = read.delays(run);
+            let buckets = delays.iter().flatten().map(|delays| delays.buckets.len()).sum();
+            Some(((run, delays), buckets))
+        },
+        |batch| {
+            for (run, delays) in batch {
+                let scenario = data.plan.runs[run as usize].scenario as usize;
+                match delays {
+                    Ok(delays) => {
+                        spreads.add(scenario, &data.plan.scenarios[scenario], run, &delays);
+                    }
+                    Err(problem) => {
+                        problems.insert(run, problem);
+                    }
+                }
+            }
+        },
+    );
+    (spreads, problems)
+}
+
+/// The series of a run that the page may show.
+fn read_series(data: &Data<'_>, run: u32, read: &mut dyn ReadRuns) -> Result<Vec<Series>, String> {
+    let sample = sample(data, data.plan.runs[run as usize].scenario as usize);
+    let calls = calls::drawn(data, run);
+    read.series_of(run, &|kind: Kind, name: &str| {
+        sample.has(kind, name) || calls.iter().any(|call| call.name == name)
+    })
+}
+
+impl Asked {
+    /// Packs the series into `share` characters, and draws the figures for which the run was chosen.
+    fn made(
+        self,
+        data: &Data<'_>,
+        views: &[SeriesView],
+        series: Result<Vec<Series>, String>,
+        share: usize,
+        mut density: Density,
+    ) -> Made {
+        let Self { run, is_drawn, is_worst, problem, .. } = self;
+        let (packed, timeline, calls) = (None, String::new(), String::new());
+        let nothing = RunDetails { run, packed, timeline, calls, problem };
+        let series = match series {
+            Ok(series) => series,
+            Err(problem) => {
+                let details = RunDetails { problem: Some(problem), ..nothing };
+                return Made { details, density, views: Vec::new() };
+            }
+        };
+        let in_view = |(at, drawn): (usize, &SeriesView)| {
+            drawn.runs.iter().find(|(of, _)| *of == run)?;
+            let view = &data.plan.views[drawn.view];
+            let svg = still(data, run, &series, &view.y, &view.of);
+            let overlaid = match (&drawn.overlay, &view.y[..], &view.of[..]) {
+                (Some(_), [column], [one]) => OverlaidRun::of(data, run, &series, column, one),
+                _ => None,
+            };
+            Some(InView { view: at, svg, overlaid })
+        };
+        let details = RunDetails {
+            packed: packed::pack(&series, share, &mut density),
+            timeline: match is_drawn {
+                true => still(data, run, &series, &[], &[]),
+                false => String::new(),
+            },
+            calls: match is_drawn || is_worst {
+                true => calls::figures(data, run, &series),
+                false => String::new(),
+            },
+            ..nothing
+        };
+        Made { details, density, views: views.iter().enumerate().filter_map(in_view).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_a_batch_may_use_no_more_than_is_left() {
+        let mut budget = Budget { left: 1000, open: 10 };
+        assert_eq!(budget.shares(&[true; 5]), [200, 176, 156, 132, 112]);
+        budget.left -= 500;
+        assert_eq!(budget.shares(&[false; 5]), [100; 5]);
+        let mut budget = Budget { left: 1000, open: 2 };
+        assert_eq!(budget.shares(&[true; 2]), [500; 2]);
     }
 }

@@ -1,6 +1,8 @@
-//! Limits on a page's size.
+//! How a page is made.
 
-/// Limits of a page.
+use std::num::NonZero;
+
+/// Limits of a page, and of what makes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// The most characters for the time series of all runs together.
@@ -9,10 +11,12 @@ pub struct Options {
     pub runs: usize,
     /// The most scenarios with a still figure of their first run over time.
     pub timelines: usize,
+    /// Threads that make it, by default one for each core. The page does not depend on it.
+    pub jobs: Option<NonZero<usize>>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { series_budget: 1_900_000, runs: 300, timelines: 40 }
+        Self { series_budget: 1_900_000, runs: 300, timelines: 40, jobs: None }
     }
 }
