@@ -227,12 +227,12 @@ impl<'a> SeriesTable<'a> {
     pub(crate) fn push(&mut self, run: OfRun<'_>, series: &Series) {
         let columns: Vec<_> = self.metrics.iter().map(|name| series.column(name)).collect();
         for (step, t_s) in series.t_s.iter().enumerate() {
-            let phase = series.phase.get(step).map(String::as_str);
+            let phase = series.phase.get(step).map(|phase| &phase[..]);
             let fixed =
                 [Cell::Number(Some(*t_s)), Cell::Text(phase.filter(|phase| !phase.is_empty()))];
-            let values = columns.iter().map(|column| {
-                Cell::Number(column.and_then(|values| values.get(step).copied().flatten()))
-            });
+            let values = columns
+                .iter()
+                .map(|column| Cell::Number(column.and_then(|values| values.get(step))));
             self.builder.push(run.cells(series.kind, &series.name).chain(fixed).chain(values));
         }
     }

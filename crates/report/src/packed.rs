@@ -9,13 +9,14 @@
 //! then for each array of each column `n` low bytes and `n` high bytes.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use serde_json::{Value, json};
-use sojourn_study::results::{Kind, Series};
+use sojourn_study::results::{Kind, Series, StepValues};
 
 /// Marks an unknown value.
 const MISSING: u16 = u16::MAX;
@@ -81,13 +82,11 @@ fn encode(series: &[Series], steps: usize) -> Vec<u8> {
     for one in series {
         let mut columns = Vec::new();
         for column in &one.columns {
-            if column.name == "phase"
-                || column.values.iter().all(|v| !v.is_some_and(f64::is_finite))
-            {
+            if column.name == "phase" || !column.values.known().any(f64::is_finite) {
                 continue;
             }
             let grid = Grid::of(&column.values);
-            let codes: Vec<u16> = column.values.iter().map(|value| grid.code(*value)).collect();
+            let codes: Vec<u16> = column.values.iter().map(|value| grid.code(value)).collect();
             let envelope = steps > 1;
             if envelope {
                 arrays.push(bins(&codes, steps, |a, b| a.min(b)));
@@ -144,12 +143,12 @@ fn clock(times: &[f64]) -> Value {
 }
 
 /// Where each phase begins: step and name.
-fn phases(phase: &[String]) -> Vec<Value> {
+fn phases(phase: &[Arc<str>]) -> Vec<Value> {
     let mut out = Vec::new();
     let mut before: Option<&str> = None;
     for (at, name) in phase.iter().enumerate() {
         if before != Some(name) {
-            out.push(json!([at, name]));
+            out.push(json!([at, &name[..]]));
             before = Some(name);
         }
     }
@@ -164,8 +163,8 @@ struct Grid {
 }
 
 impl Grid {
-    fn of(values: &[Option<f64>]) -> Self {
-        let known = || values.iter().flatten().copied().filter(|value| value.is_finite());
+    fn of(values: &StepValues) -> Self {
+        let known = || values.known().filter(|value| value.is_finite());
         let (min, max) =
             known().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
         let most = f64::from(MISSING - 1);
@@ -220,10 +219,10 @@ mod tests {
 
     #[test]
     fn counts_are_kept_exactly() {
-        let values: Vec<Option<f64>> = (0..1000).map(|n| Some(f64::from(n % 97))).collect();
+        let values: StepValues = (0..1000).map(|n| Some(f64::from(n % 97))).collect();
         let grid = Grid::of(&values);
-        for value in values.iter().flatten() {
-            assert_eq!(grid.min + f64::from(grid.code(Some(*value))) * grid.step, *value);
+        for value in values.known() {
+            assert_eq!(grid.min + f64::from(grid.code(Some(value))) * grid.step, value);
         }
     }
 
@@ -236,6 +235,7 @@ mod tests {
         };
         let mut values: Vec<Option<f64>> = (0..200_000).map(|_| Some(noise())).collect();
         values[123_456] = Some(60_000.0);
+        let values: StepValues = values.into_iter().collect();
         let series = vec![Series {
             run: 0,
             kind: Kind::Queue,
@@ -247,7 +247,7 @@ mod tests {
         let packed = pack(&series, 100_000, &mut None).unwrap();
         assert!(packed.base64.len() <= 100_000 && packed.steps > 1);
         let grid = Grid::of(&values);
-        let codes: Vec<u16> = values.iter().map(|v| grid.code(*v)).collect();
+        let codes: Vec<u16> = values.iter().map(|v| grid.code(v)).collect();
         let highest = bins(&codes, packed.steps, |a, b| a.max(b));
         assert_eq!(highest.iter().max(), codes.iter().max());
         assert_eq!(highest[123_456 / packed.steps], 60_000);
@@ -259,12 +259,13 @@ mod tests {
             values in proptest::collection::vec(proptest::option::of(-1e12f64..1e12), 1..50),
         ) {
             prop_assume!(values.iter().any(Option::is_some));
+            let values: StepValues = values.into_iter().collect();
             let grid = Grid::of(&values);
-            for value in &values {
+            for value in values.iter() {
                 match value {
-                    None => prop_assert_eq!(grid.code(*value), MISSING),
+                    None => prop_assert_eq!(grid.code(value), MISSING),
                     Some(value) => {
-                        let back = grid.min + f64::from(grid.code(Some(*value))) * grid.step;
+                        let back = grid.min + f64::from(grid.code(Some(value))) * grid.step;
                         prop_assert!((back - value).abs() <= grid.step, "{value} {back} {grid:?}");
                     }
                 }

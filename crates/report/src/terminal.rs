@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::fmt::Write;
 
-use sojourn_study::results::{Check, Kind, Results, ResultsError, Series, Verdict};
+use sojourn_study::results::{Check, Kind, Results, ResultsError, Series, StepValues, Verdict};
 
 use crate::data::{Data, Mean, Subject};
 use crate::ending;
@@ -244,11 +244,11 @@ pub fn series(series: &[Series], width: usize, height: usize) -> String {
     let width = width.clamp(30, 400) - 12;
     let height = height.clamp(3, 60);
     for (title, columns) in PLOTS {
-        let mut curves: Vec<(String, &[Option<f64>])> = Vec::new();
+        let mut curves: Vec<(String, &StepValues)> = Vec::new();
         for one in series {
             for column in columns.iter() {
                 if let Some(values) = one.column(column)
-                    && values.iter().flatten().any(|value| *value != 0.0)
+                    && values.known().any(|value| value != 0.0)
                 {
                     curves.push((plain_text(&one.name), values));
                 }
@@ -279,15 +279,15 @@ const MARKS: [char; 6] = ['•', '+', 'x', 'o', '#', '='];
 
 fn plot(
     title: &str,
-    curves: &[(String, &[Option<f64>])],
+    curves: &[(String, &StepValues)],
     end: f64,
     width: usize,
     height: usize,
 ) -> String {
     let known =
-        || curves.iter().flat_map(|(_, values)| values.iter().flatten()).filter(|v| v.is_finite());
-    let low = known().copied().fold(0.0, f64::min);
-    let high = known().copied().fold(0.0, f64::max);
+        || curves.iter().flat_map(|(_, values)| values.known()).filter(|value| value.is_finite());
+    let low = known().fold(0.0, f64::min);
+    let high = known().fold(0.0, f64::max);
     let row = |value: f64| {
         let share = if high > low { (value - low) / (high - low) } else { 0.0 };
         height - 1 - (share * (height - 1) as f64).round() as usize
@@ -297,8 +297,7 @@ fn plot(
         for column in 0..width {
             let part = column * values.len() / width
                 ..((column + 1) * values.len()).div_ceil(width).min(values.len());
-            let part = &values[part];
-            let known = || part.iter().flatten().copied().filter(|value| value.is_finite());
+            let known = || values.known_in(part.clone()).filter(|value| value.is_finite());
             let (Some(least), Some(largest)) = (known().reduce(f64::min), known().reduce(f64::max))
             else {
                 continue;
@@ -334,7 +333,7 @@ fn plot(
 fn phases(series: &Series) -> String {
     let mut times: Vec<(&str, usize)> = Vec::new();
     for phase in series.phase.iter().filter(|phase| !phase.is_empty()) {
-        match times.iter_mut().find(|(name, _)| name == phase) {
+        match times.iter_mut().find(|(name, _)| *name == &phase[..]) {
             Some((_, steps)) => *steps += 1,
             None => times.push((phase, 1)),
         }
@@ -421,7 +420,7 @@ mod tests {
 
     #[test]
     fn a_plot_reaches_from_least_to_largest() {
-        let values: Vec<Option<f64>> = (0..100).map(|at| Some(f64::from(at))).collect();
+        let values: StepValues = (0..100).map(|at| Some(f64::from(at))).collect();
         let text = plot("x", &[("a".into(), &values)], 10.0, 20, 5);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[1].starts_with("       99") && lines[1].ends_with('•'), "{text}");

@@ -251,9 +251,12 @@ fn series_records(series: &[Series]) -> Records {
     for one in series {
         for (step, t_s) in one.t_s.iter().enumerate() {
             let phase = one.phase.get(step).filter(|phase| !phase.is_empty());
-            let fixed = [json!(one.kind), json!(one.name), json!(t_s), json!(phase)];
+            let phase = json!(phase.map(|phase| &phase[..]));
+            let fixed = [json!(one.kind), json!(one.name), json!(t_s), phase];
             let values = columns.iter().map(|column| {
-                one.column(column).and_then(|values| values[step]).map_or(Value::Null, Value::from)
+                one.column(column)
+                    .and_then(|values| values.get(step))
+                    .map_or(Value::Null, Value::from)
             });
             records.row(fixed.into_iter().chain(values));
         }
@@ -267,7 +270,7 @@ fn series_json(series: &Series) -> Value {
         object[&column.name] = json!(column.values);
     }
     if !series.phase.is_empty() {
-        object["phase"] = json!(series.phase);
+        object["phase"] = series.phase.iter().map(|phase| &phase[..]).collect();
     }
     object
 }

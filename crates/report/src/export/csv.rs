@@ -1,6 +1,6 @@
 //! Comma-separated values (RFC 4180), a header line first.
 
-use sojourn_study::results::{Results, Series};
+use sojourn_study::results::{Results, Series, StepValues};
 
 /// A row for each run, flow and queue: run, scenario, seed, factors, kind, name, metrics.
 pub fn runs_csv(results: &Results) -> String {
@@ -37,13 +37,12 @@ pub fn series_csv(series: &[Series]) -> String {
     let fixed = ["t_s", "kind", "name", "phase"];
     line(&mut out, fixed.into_iter().chain(columns.iter().copied()).map(str::to_owned));
     for one in series {
-        let values: Vec<Option<&[Option<f64>]>> =
+        let values: Vec<Option<&StepValues>> =
             columns.iter().map(|column| one.column(column)).collect();
         for (at, t_s) in one.t_s.iter().enumerate() {
-            let phase = one.phase.get(at).cloned().unwrap_or_default();
+            let phase = one.phase.get(at).map(|phase| phase.to_string()).unwrap_or_default();
             let fixed = [number(*t_s), one.kind.name().to_owned(), one.name.clone(), phase];
-            let row =
-                values.iter().map(|column| text(column.and_then(|c| c.get(at)).copied().flatten()));
+            let row = values.iter().map(|column| text(column.and_then(|c| c.get(at))));
             line(&mut out, fixed.into_iter().chain(row));
         }
     }

@@ -7,7 +7,7 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Map, Value, json};
-use sojourn_study::results::{Kind, Results, Series};
+use sojourn_study::results::{Kind, Results, Series, StepValues};
 
 use crate::nearby::nearby;
 
@@ -70,8 +70,9 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
         results_of.insert(name.clone(), Value::Array(column));
         raw.insert(name, Value::Array(raw_values));
     };
+    let all = |values: &StepValues| -> Vec<Option<f64>> { values.iter().collect() };
     // Downloads, then uploads.
-    let mut streams: [Vec<&[Option<f64>]>; 2] = [Vec::new(), Vec::new()];
+    let mut streams: [Vec<&StepValues>; 2] = [Vec::new(), Vec::new()];
     let mut pings = 0;
     let mut last = 0;
     for one in series {
@@ -88,14 +89,14 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
                         }
                         false => format!("Flow {} goodput", one.name),
                     };
-                    add(name, "Mbits/s", &one.t_s, values);
+                    add(name, "Mbits/s", &one.t_s, &all(values));
                 }
             }
             Kind::Flow if flow.is_some_and(|flow| flow.app == "ping") => {
                 if let Some(values) = one.column("rtt_max_ms") {
                     let again = if pings == 0 { String::new() } else { format!("::{}", pings + 1) };
                     pings += 1;
-                    add(format!("Ping (ms) ICMP{again}"), "ms", &one.t_s, values);
+                    add(format!("Ping (ms) ICMP{again}"), "ms", &one.t_s, &all(values));
                 }
             }
             Kind::Queue => {
@@ -103,7 +104,7 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
                     [("queue_pkts", "packets", "packets"), ("sojourn_max_ms", "sojourn", "ms")]
                 {
                     if let Some(values) = one.column(column) {
-                        add(format!("Queue {} {what}", one.name), units, &one.t_s, values);
+                        add(format!("Queue {} {what}", one.name), units, &one.t_s, &all(values));
                     }
                 }
             }
@@ -116,12 +117,12 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
         let of_flow = series.iter().find(|one| one.kind == Kind::Flow);
         if let Some((one, values)) = of_flow.and_then(|one| Some((one, one.column("rtt_max_ms")?)))
         {
-            add("Ping (ms) ICMP".into(), "ms", &one.t_s, values);
+            add("Ping (ms) ICMP".into(), "ms", &one.t_s, &all(values));
         }
     }
     for (way, streams) in WAYS.iter().zip(&streams).filter(|(_, streams)| !streams.is_empty()) {
         let sum = |at: usize| -> Option<f64> {
-            let known = streams.iter().filter_map(|values| values.get(at).copied().flatten());
+            let known = streams.iter().filter_map(|values| values.get(at));
             known.reduce(|a, b| a + b)
         };
         let sums: Vec<Option<f64>> = (0..times.len()).map(sum).collect();

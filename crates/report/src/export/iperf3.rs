@@ -3,7 +3,7 @@
 //! `--omit` leaves out: its intervals are there and say so, then time begins again, and sums are of what follows.
 
 use serde_json::{Value, json};
-use sojourn_study::results::{Kind, Results, Row, Series};
+use sojourn_study::results::{Kind, Results, Row, Series, StepValues};
 
 use crate::nearby::nearby;
 
@@ -180,12 +180,12 @@ fn whole(value: f64) -> u64 {
 
 /// Bytes of the steps of a stream that end after `start` and by `end`.
 fn bytes_within(series: &Series, start: f64, end: f64) -> f64 {
-    let rates = series.column("goodput_mbps").unwrap_or(&[]);
+    let Some(rates) = series.column("goodput_mbps") else { return 0.0 };
     let before = [0.0].iter().chain(&series.t_s);
-    let steps = series.t_s.iter().zip(before).zip(rates);
+    let steps = series.t_s.iter().zip(before).zip(rates.iter());
     steps
         .filter(|((until, _), _)| is_within(**until, start, end))
-        .filter_map(|((until, from), rate)| Some((until - from) * (*rate)? * 1e6 / 8.0))
+        .filter_map(|((until, from), rate)| Some((until - from) * rate? * 1e6 / 8.0))
         .sum()
 }
 
@@ -196,13 +196,13 @@ fn is_within(time: f64, start: f64, end: f64) -> bool {
 fn interval(stream: &Stream<'_>, cut: &Cut) -> Value {
     let one = stream.series;
     let all = |name: &str| -> Vec<f64> {
-        let column = one.column(name).unwrap_or(&[]);
+        let column = one.column(name).into_iter().flat_map(StepValues::iter);
         let inside = |time: &f64| is_within(*time, cut.start, cut.end);
         one.t_s
             .iter()
             .zip(column)
             .filter(|(time, _)| inside(time))
-            .filter_map(|(_, value)| *value)
+            .filter_map(|(_, value)| value)
             .collect()
     };
     let last = |name: &str| all(name).last().copied();
@@ -241,7 +241,7 @@ fn stream(
     let one = of.series;
     let metric = |name: &str| row.and_then(|row| results.table.value(row, name));
     let known = |name: &str| -> Vec<f64> {
-        let column = one.column(name).unwrap_or(&[]).iter().flatten().copied();
+        let column = one.column(name).into_iter().flat_map(StepValues::known);
         column.filter(|value| value.is_finite()).collect()
     };
     let most = |name: &str| known(name).into_iter().reduce(f64::max);

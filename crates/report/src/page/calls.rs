@@ -78,7 +78,7 @@ pub(super) fn figures(data: &Data<'_>, run: u32, series: &[Series]) -> String {
         let Some(of_call) = series.iter().find(of_flow) else { continue };
         // The queue that can carry least is the one that decides.
         let mean = |one: &Series| {
-            let known: Vec<f64> = one.column("capacity_mbps")?.iter().flatten().copied().collect();
+            let known: Vec<f64> = one.column("capacity_mbps")?.known().collect();
             (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
         };
         let queues = series.iter().filter(|one| one.t_s.len() == of_call.t_s.len());
@@ -94,9 +94,8 @@ pub(super) fn figures(data: &Data<'_>, run: u32, series: &[Series]) -> String {
             values,
             impulses: false,
         };
-        let column = |name: &str| {
-            of_call.column(name).filter(|of| of.iter().flatten().any(|value| *value != 0.0))
-        };
+        let column =
+            |name: &str| of_call.column(name).filter(|of| of.known().any(|value| value != 0.0));
         let panel = |title: &str, drawn: &[(&str, &'static str, usize)]| {
             let traces = drawn.iter().filter_map(|(name, label, colour)| {
                 let values = column(name)?;

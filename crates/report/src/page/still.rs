@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::sync::Arc;
 
-use sojourn_study::results::{Kind, PlannedScenario, Series};
+use sojourn_study::results::{Kind, PlannedScenario, Series, StepValues};
 
 use super::figures::{ALONE, Drawing, PHONE};
 use crate::data::Data;
@@ -206,7 +207,7 @@ pub(crate) fn still(
         for one in &members {
             for (at, column) in columns.iter().enumerate() {
                 let Some(values) = one.column(column) else { continue };
-                if values.iter().flatten().any(|value| *value != 0.0) {
+                if values.known().any(|value| value != 0.0) {
                     traces.push(Trace {
                         name: &one.name,
                         colour: colour(one),
@@ -261,7 +262,7 @@ pub(crate) struct OverlaidRun {
     /// Of its scenario.
     pub(crate) label: String,
     t_s: Vec<f64>,
-    values: Vec<Option<f64>>,
+    values: StepValues,
 }
 
 impl OverlaidRun {
@@ -280,7 +281,7 @@ impl OverlaidRun {
         };
         let mut meant = series.iter().filter(is_meant).filter(|one| one.column(column).is_some());
         let (one, other) = (meant.next()?, meant.next());
-        let values = one.column(column)?.to_vec();
+        let values = one.column(column)?.clone();
         let label = data.label(scenario);
         other.is_none().then(|| Self { run, label, t_s: one.t_s.clone(), values })
     }
@@ -317,7 +318,7 @@ impl Overlay {
     /// Whether a curve is interrupted.
     pub(crate) fn has_gaps(&self) -> bool {
         self.runs.iter().any(|run| {
-            let known = |value: &Option<f64>| value.is_some();
+            let known = |value: Option<f64>| value.is_some();
             let first = run.values.iter().position(known).unwrap_or_default();
             let last = run.values.iter().rposition(known).unwrap_or_default();
             run.values.iter().take(last).skip(first).any(|value| value.is_none())
@@ -325,9 +326,9 @@ impl Overlay {
     }
 }
 
-fn distinct(phases: &[String]) -> usize {
+fn distinct(phases: &[Arc<str>]) -> usize {
     let mut known: Vec<&str> =
-        phases.iter().map(String::as_str).filter(|p| !p.is_empty()).collect();
+        phases.iter().map(|phase| &phase[..]).filter(|p| !p.is_empty()).collect();
     known.sort_unstable();
     known.dedup();
     known.len()
@@ -342,15 +343,15 @@ fn ribbon(series: &Series) -> Vec<(f64, String)> {
         let changed = at == 0 || series.phase[at - 1] != *phase;
         if changed && !phase.is_empty() {
             match out.last() {
-                Some((_, before)) if before == phase => {}
+                Some((_, before)) if before[..] == phase[..] => {}
                 Some((start, _)) if from - start < end / 700.0 => {
                     out.pop();
                     let start = out.last().map_or(0.0, |_| from);
-                    if out.last().is_none_or(|(_, before)| before != phase) {
-                        out.push((start, phase.clone()));
+                    if out.last().is_none_or(|(_, before)| before[..] != phase[..]) {
+                        out.push((start, phase.to_string()));
                     }
                 }
-                _ => out.push((from, phase.clone())),
+                _ => out.push((from, phase.to_string())),
             }
         }
         from = series.t_s.get(at).copied().unwrap_or(from);

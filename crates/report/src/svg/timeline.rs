@@ -3,6 +3,8 @@
 
 use std::fmt::Write;
 
+use sojourn_study::results::StepValues;
+
 use super::parts::{class, short};
 use super::scale::Scale;
 use crate::markup::Esc;
@@ -33,7 +35,7 @@ pub(crate) struct Trace<'a> {
     pub(crate) dash: usize,
     /// Drawn faintly, such as a capacity behind a rate.
     pub(crate) behind: bool,
-    pub(crate) values: &'a [Option<f64>],
+    pub(crate) values: &'a StepValues,
     /// Impulses from zero rather than a line: counts.
     pub(crate) impulses: bool,
 }
@@ -209,9 +211,9 @@ fn range(traces: &[Trace<'_>]) -> (f64, f64, Option<f64>) {
         traces
             .iter()
             .filter(|trace| (trace.dash == 0 && !trace.behind) == first)
-            .flat_map(|trace| trace.values.iter().flatten())
+            .flat_map(|trace| trace.values.known())
             .filter(|value| value.is_finite())
-            .fold((0.0f64, 0.0f64), |(low, high), value| (low.min(*value), high.max(*value)))
+            .fold((0.0f64, 0.0f64), |(low, high), value| (low.min(value), high.max(value)))
     };
     let (first, others) = (extent(true), extent(false));
     let low = first.0.min(others.0);
@@ -278,7 +280,7 @@ fn path(trace: &Trace<'_>, t_s: &[f64], x: &Scale, y: &Scale) -> String {
         let column = (x.at(t_s[at]) as usize) / COLUMN;
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         while at < length && (x.at(t_s[at]) as usize) / COLUMN == column {
-            if let Some(value) = trace.values[at].filter(|value| value.is_finite()) {
+            if let Some(value) = trace.values.get(at).filter(|value| value.is_finite()) {
                 low = low.min(value);
                 high = high.max(value);
             }
@@ -336,14 +338,12 @@ fn path(trace: &Trace<'_>, t_s: &[f64], x: &Scale, y: &Scale) -> String {
 }
 
 /// Single values with gaps between them, as of a slow ping; lines bridge the gaps.
-fn sparse(values: &[Option<f64>]) -> bool {
-    let known = values.iter().flatten().count();
+fn sparse(values: &StepValues) -> bool {
+    let known = values.known().count();
     let alone = (0..values.len())
         .filter(|at| {
-            let unknown = |at: Option<usize>| {
-                at.and_then(|at| values.get(at)).is_none_or(|value| value.is_none())
-            };
-            values[*at].is_some() && unknown(at.checked_sub(1)) && unknown(Some(at + 1))
+            let unknown = |at: Option<usize>| at.and_then(|at| values.get(at)).is_none();
+            !unknown(Some(*at)) && unknown(at.checked_sub(1)) && unknown(Some(at + 1))
         })
         .count();
     known > 0 && alone * 5 > known
@@ -360,24 +360,28 @@ mod tests {
         assert_eq!(compact(2500.0), None);
     }
 
-    fn trace<'a>(name: &'a str, values: &'a [Option<f64>], behind: bool) -> Trace<'a> {
+    fn trace<'a>(name: &'a str, values: &'a StepValues, behind: bool) -> Trace<'a> {
         Trace { name, colour: 0, member: 0, dash: 0, behind, values, impulses: false }
+    }
+
+    fn values<const N: usize>(values: [f64; N]) -> StepValues {
+        values.into_iter().map(Some).collect()
     }
 
     #[test]
     fn a_capacity_far_above_does_not_flatten_the_rates() {
-        let (rate, capacity) = ([Some(10.0), Some(12.0)], [Some(3000.0), Some(3000.0)]);
+        let (rate, capacity) = (values([10.0, 12.0]), values([3000.0, 3000.0]));
         let (low, high, beyond) = range(&[trace("a", &rate, false), trace("q", &capacity, true)]);
         assert_eq!((low, beyond), (0.0, Some(3000.0)));
         assert!((12.0..13.0).contains(&high), "{high}");
-        let near = [Some(15.0), Some(15.0)];
+        let near = values([15.0, 15.0]);
         let (_, high, beyond) = range(&[trace("a", &rate, false), trace("q", &near, true)]);
         assert_eq!((high, beyond), (15.0, None));
     }
 
     #[test]
     fn curves_that_lie_on_each_other_are_named() {
-        let (one, other) = ([Some(10.0), Some(12.0)], [Some(10.0), Some(4.0)]);
+        let (one, other) = (values([10.0, 12.0]), values([10.0, 4.0]));
         let traces = [trace("a", &one, false), trace("b", &other, false), trace("c", &one, false)];
         let panel = Panel { title: "RTT (ms)".into(), traces: traces.into(), ribbons: vec![] };
         let svg = timeline(&[1.0, 2.0], &[panel], "run", Size::RUN);
@@ -389,6 +393,7 @@ mod tests {
         let t_s: Vec<f64> = (1..=60_000).map(|step| f64::from(step) * 0.001).collect();
         let mut values = vec![Some(10.0); t_s.len()];
         values[31_234] = Some(1000.0);
+        let values: StepValues = values.into_iter().collect();
         let trace = trace("a", &values, false);
         let y = Scale::exact(0.0, 1000.0, 100.0, 0.0);
         let x = Scale::exact(0.0, 60.0, LEFT, Size::RUN.width - 10.0);

@@ -383,7 +383,7 @@ impl ReadRuns for Hostile {
         let mut series: Vec<Series> = series(run)?;
         for one in &mut series {
             one.name += HOSTILE;
-            one.phase.iter_mut().for_each(|phase| *phase += HOSTILE);
+            one.phase.iter_mut().for_each(|phase| *phase = format!("{phase}{HOSTILE}").into());
             if run % 2 == 1 {
                 one.columns.iter_mut().for_each(|column| column.name += HOSTILE);
             }
@@ -456,7 +456,10 @@ pub(crate) fn series_of(
     let mut noise = Noise(u64::from(run) * 977 + 5);
     let base = base_rtt(scenario);
     let t_s: Vec<f64> = (1..=steps).map(|at| at as f64 * step_s).collect();
-    let column = |name: &str, values: Vec<Option<f64>>| SeriesColumn { name: name.into(), values };
+    let column = |name: &str, values: Vec<Option<f64>>| SeriesColumn {
+        name: name.into(),
+        values: values.into_iter().collect(),
+    };
     let mut out = Vec::new();
     let mut wait = vec![0.0; steps];
     for (flow, name) in ["cubic", "bbr3"].iter().enumerate() {
@@ -518,7 +521,7 @@ pub(crate) fn series_of(
             name: (*name).into(),
             t_s: t_s.clone(),
             columns: names.iter().zip(columns).map(|(name, values)| column(name, values)).collect(),
-            phase,
+            phase: phase.into_iter().map(Arc::from).collect(),
         });
     }
     let pings =

@@ -111,8 +111,8 @@ impl<'a> Checker<'a> {
         for series in all {
             let mut last = "";
             for phase in &series.phase {
-                if phase != last {
-                    self.phases.insert(phase.clone());
+                if &phase[..] != last {
+                    self.phases.insert(phase.to_string());
                     last = phase;
                 }
             }

@@ -106,9 +106,9 @@ impl OverTime {
         match &self.what {
             What::Column(name, fold) => {
                 let column = series.column(name)?;
-                let steps = series.t_s.iter().zip(column);
+                let steps = series.t_s.iter().zip(column.iter());
                 let within = steps.filter(|(end, _)| self.has(**end));
-                let values: Vec<f64> = within.filter_map(|(_, value)| *value).collect();
+                let values: Vec<f64> = within.filter_map(|(_, value)| value).collect();
                 fold.apply(&values)
             }
             What::Phase(of, wanted) => self.of_phase(*of, wanted, series),
@@ -173,6 +173,8 @@ impl Fold {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::results::SeriesColumn;
 
@@ -180,7 +182,7 @@ mod tests {
         let phases = ["STARTUP", "STARTUP", "DRAIN", "PROBE_BW:UP", "PROBE_BW:DOWN", "PROBE_BW:UP"];
         let column = |name: &str, values: [f64; 6]| SeriesColumn {
             name: name.into(),
-            values: values.map(|value| (!value.is_nan()).then_some(value)).into(),
+            values: values.into_iter().map(|value| (!value.is_nan()).then_some(value)).collect(),
         };
         Series {
             run: 0,
@@ -192,7 +194,7 @@ mod tests {
                 column("retransmits", [0.0, 1.0, 2.0, 0.0, 0.0, 4.0]),
                 column("owd_max_ms", [9.0, 1.0, 7.0, 3.0, 2.0, 1.0]),
             ],
-            phase: phases.map(String::from).into(),
+            phase: phases.map(Arc::from).into(),
         }
     }
 
@@ -236,7 +238,7 @@ mod tests {
         assert_eq!(of(OfPhase::Entries, "PROBE_BW", 0.0..=6.0), Some(1.0));
         assert_eq!(of(OfPhase::Share, "DRAIN", 8.0..=9.0), None);
         let mut late = series();
-        late.phase[..2].fill(String::new());
+        late.phase[..2].fill(Arc::default());
         let share =
             OverTime { what: What::Phase(OfPhase::Share, "DRAIN".into()), during: 0.0..=4.0 };
         assert_eq!(share.of(&late), Some(0.5), "of the steps in which it is there");

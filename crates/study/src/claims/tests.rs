@@ -110,9 +110,9 @@ fn series(run: u32) -> Vec<Series> {
         t_s: vec![2.0, 4.0, 6.0, 8.0, 10.0],
         columns: vec![SeriesColumn {
             name: "cwnd_pkts".into(),
-            values: [10.0, 10.0, window, window, window].map(Some).into(),
+            values: [10.0, 10.0, window, window, window].into_iter().map(Some).collect(),
         }],
-        phase: ["STARTUP", "STARTUP", "DRAIN", "DRAIN", "DRAIN"].map(String::from).into(),
+        phase: ["STARTUP", "STARTUP", "DRAIN", "DRAIN", "DRAIN"].map(Arc::from).into(),
     }]
 }
 

@@ -154,7 +154,7 @@ mod tests {
         let series = results.series(0).unwrap();
         let fetch = series.iter().find(|series| series.name == "fetch").expect("it has steps");
         let is_known =
-            |column: &str| fetch.column(column).is_some_and(|all| all.iter().any(Option::is_some));
+            |column: &str| fetch.column(column).is_some_and(|all| all.known().next().is_some());
         assert!(is_known("cwnd_pkts") && !is_known("rwnd_bytes"));
         let queues: Vec<&str> =
             rows.iter().filter(|row| row.kind == Kind::Queue).map(|row| &row.name[..]).collect();

@@ -133,11 +133,13 @@ impl Flavor for Appending {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::sync::Arc;
+
     use proptest::prelude::*;
 
     use super::*;
     use crate::results::{
-        Bucket, CompletingPacket, Freeze, Kind, LostPacket, RepairStep, SeriesColumn,
+        Bucket, CompletingPacket, Freeze, Kind, LostPacket, RepairStep, SeriesColumn, StepValues,
     };
 
     fn freezes(kind: Kind, from_s: f64) -> Vec<Freeze> {
@@ -200,7 +202,7 @@ pub(crate) mod tests {
                 t_s: vec![0.1, 0.2, 0.3],
                 columns: vec![SeriesColumn {
                     name: "goodput_mbps".into(),
-                    values: vec![None, Some(1.5 + x), Some(2.25)],
+                    values: [None, Some(1.5 + x), Some(2.25)].into_iter().collect(),
                 }],
                 phase: vec!["Startup".into(), "Startup".into(), "Drain".into()],
             })],
@@ -269,9 +271,9 @@ pub(crate) mod tests {
             cut in 1usize..10,
         ) {
             let there = |value: Option<f32>| value.filter(|value| !value.is_nan()).map(f64::from);
-            let values: Vec<Option<f64>> = values.into_iter().map(there).collect();
-            let phase = |phase: &u8| ["", "Startup", "Drain"][usize::from(*phase)].to_owned();
-            let phase: Vec<String> = phases.iter().take(values.len()).map(phase).collect();
+            let values: StepValues = values.into_iter().map(there).collect();
+            let phase = |phase: &u8| Arc::from(["", "Startup", "Drain"][usize::from(*phase)]);
+            let phase: Vec<Arc<str>> = phases.iter().take(values.len()).map(phase).collect();
             let has_phases = phase.iter().any(|phase| !phase.is_empty());
             let series = Series {
                 run: 7,

@@ -18,6 +18,7 @@ use parquet::schema::types::{SchemaDescPtr, SchemaDescriptor, Type as SchemaType
 use super::checksums::{Checksum, Hashing};
 use super::chunk::{self, Encoded};
 use super::column::{Column, ColumnType};
+use super::step_values::StepValues;
 
 /// Writes a Parquet file, a row group at a time. The same cells give the same bytes.
 pub(crate) struct FrameWriter {
@@ -109,7 +110,7 @@ pub(crate) enum Data {
     /// Equal neighbours share their text.
     Text(Vec<Option<Arc<str>>>),
     Double(Vec<Option<f64>>),
-    Float(Vec<Option<f64>>),
+    Float(StepValues),
 }
 
 /// Reads a Parquet file that [`FrameWriter`] wrote.
@@ -165,12 +166,9 @@ impl FrameReader {
                 ColumnReader::DoubleColumnReader(column) => {
                     Data::Double(column_values(column, rows)?)
                 }
-                ColumnReader::FloatColumnReader(column) => Data::Float(
-                    column_values(column, rows)?
-                        .into_iter()
-                        .map(|value| value.map(f64::from))
-                        .collect(),
-                ),
+                ColumnReader::FloatColumnReader(column) => {
+                    Data::Float(column_of(column, rows, |value| value, f32::NAN)?.into())
+                }
                 ColumnReader::ByteArrayColumnReader(column) => {
                     let mut last: Option<Arc<str>> = None;
                     let mut shared = |bytes: &[u8]| match &last {
@@ -190,7 +188,15 @@ impl FrameReader {
 
     pub(crate) fn numbers(&self, group: usize, column: &str) -> io::Result<Vec<Option<f64>>> {
         match self.read(group, column)? {
-            Data::Double(values) | Data::Float(values) => Ok(values),
+            Data::Double(values) => Ok(values),
+            _ => Err(wrong_type(column)),
+        }
+    }
+
+    pub(crate) fn step_values(&self, group: usize, column: &str) -> io::Result<StepValues> {
+        match self.read(group, column)? {
+            Data::Float(values) => Ok(values),
+            Data::Double(values) => Ok(values.into_iter().collect()),
             _ => Err(wrong_type(column)),
         }
     }
@@ -216,9 +222,19 @@ fn wrong_type(column: &str) -> io::Error {
 }
 
 fn column_values<T: DataType>(
-    mut column: ColumnReaderImpl<T>,
+    column: ColumnReaderImpl<T>,
     rows: usize,
 ) -> Result<Vec<Option<T::T>>, ParquetError> {
+    column_of(column, rows, Some, None)
+}
+
+/// A cell for each row: what `there` makes of a value, or `missing`.
+fn column_of<T: DataType, C: Clone>(
+    mut column: ColumnReaderImpl<T>,
+    rows: usize,
+    there: impl Fn(T::T) -> C,
+    missing: C,
+) -> Result<Vec<C>, ParquetError> {
     let mut values = Vec::new();
     let mut levels = Vec::new();
     let mut read = 0;
@@ -231,10 +247,11 @@ fn column_values<T: DataType>(
         read += records;
     }
     if levels.is_empty() {
-        return Ok(values.into_iter().map(Some).collect());
+        return Ok(values.into_iter().map(there).collect());
     }
-    let mut values = values.into_iter();
-    Ok(levels.iter().map(|level| if *level == 1 { values.next() } else { None }).collect())
+    let mut values = values.into_iter().map(there);
+    let mut cell = |is_there: bool| is_there.then(|| values.next()).flatten();
+    Ok(levels.iter().map(|level| cell(*level == 1).unwrap_or_else(|| missing.clone())).collect())
 }
 
 fn to_io(error: ParquetError) -> io::Error {
@@ -319,8 +336,12 @@ mod tests {
             prop_assert_eq!(reader.groups(), groups.len());
             for (group, expected) in groups.iter().enumerate() {
                 let expected: Vec<Option<f64>> = expected.iter().map(|value| value.map(f64::from)).collect();
-                for column in ["x", "y", "z"] {
+                for column in ["x", "y"] {
                     prop_assert_eq!(&reader.numbers(group, column).unwrap(), &expected, "{}", column);
+                }
+                for column in ["x", "z"] {
+                    let values = reader.step_values(group, column).unwrap();
+                    prop_assert!(values.iter().eq(expected.iter().copied()), "{}", column);
                 }
                 prop_assert_eq!(reader.counts(group, "row").unwrap(), vec![7; expected.len()]);
             }

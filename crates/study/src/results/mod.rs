@@ -30,6 +30,7 @@ mod model;
 mod numbers;
 mod rows;
 mod series_rows;
+mod step_values;
 mod store;
 mod values;
 
@@ -53,5 +54,6 @@ pub(crate) use series_rows::{FLOW_PLACES, LINK_PLACES, SeriesRows};
 pub use sojourn_file::numbers::Numbers;
 pub use sojourn_file::plan::{Factor, PlannedFlow, PlannedQueue};
 pub use sojourn_file::spec::ViewKind;
+pub use step_values::StepValues;
 pub(crate) use store::{EncodedGroup, FullGroup, StoreWriter, TablePaths, Whole};
 pub use values::Values;

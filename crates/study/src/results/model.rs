@@ -12,6 +12,7 @@ use sojourn_file::plan::{Factor, PlannedFlow, PlannedQueue};
 use sojourn_file::spec::ViewKind;
 
 use super::buckets::{self, Bucket};
+use super::step_values::StepValues;
 use super::values::Values;
 use crate::digest::Digest;
 
@@ -431,7 +432,7 @@ pub struct Series {
     pub t_s: Vec<f64>,
     pub columns: Vec<SeriesColumn>,
     /// Phase of the congestion controller at each step; empty where there is none.
-    pub phase: Vec<String>,
+    pub phase: Vec<Arc<str>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -439,12 +440,12 @@ pub struct SeriesColumn {
     /// With its unit as suffix: `cwnd_bytes`.
     pub name: String,
     /// As long as [`Series::t_s`].
-    pub values: Vec<Option<f64>>,
+    pub values: StepValues,
 }
 
 impl Series {
-    pub fn column(&self, name: &str) -> Option<&[Option<f64>]> {
-        self.columns.iter().find(|column| column.name == name).map(|column| &column.values[..])
+    pub fn column(&self, name: &str) -> Option<&StepValues> {
+        self.columns.iter().find(|column| column.name == name).map(|column| &column.values)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::iter::repeat_n;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -87,14 +87,13 @@ impl From<&Series> for SeriesRows {
         for (at, column) in by_name(&series.columns).into_iter().enumerate() {
             if let Some(column) = column {
                 measured.push(at);
-                values
-                    .extend(column.values.iter().map(|value| value.map_or(f32::NAN, |v| v as f32)));
+                values.extend_from_slice(column.values.singles());
             }
         }
         let phases = series.phase.chunk_by(|a, b| a == b);
         let phases = match series.phase.is_empty() {
             true => vec![(String::new(), rows)],
-            false => phases.map(|alike| (alike[0].clone(), alike.len())).collect(),
+            false => phases.map(|alike| (alike[0].to_string(), alike.len())).collect(),
         };
         let (run, kind, name) = (series.run, series.kind, series.name.clone());
         Self { run, kind, name, t_s: series.t_s.clone(), phases, measured, values }
@@ -103,12 +102,12 @@ impl From<&Series> for SeriesRows {
 
 impl From<&SeriesRows> for Series {
     fn from(rows: &SeriesRows) -> Self {
-        let there = |value: &f32| Some(f64::from(*value)).filter(|value| !value.is_nan());
         let column = |(at, values): (usize, &[f32])| SeriesColumn {
             name: SERIES_NAMES[at].to_owned(),
-            values: values.iter().map(there).collect(),
+            values: values.to_vec().into(),
         };
-        let phases = rows.phases.iter().flat_map(|(phase, rows)| repeat_n(phase.clone(), *rows));
+        let phases = rows.phases.iter();
+        let phases = phases.flat_map(|(phase, rows)| repeat_n(Arc::from(&phase[..]), *rows));
         let has_phases = rows.phases.iter().any(|(phase, _)| !phase.is_empty());
         Self {
             run: rows.run,

@@ -18,7 +18,9 @@ use super::rows::{
     TableRows, in_pieces,
 };
 use super::series_rows::{SERIES_NAMES, SeriesRows};
-use super::{Bucket, Delays, Freeze, Kind, Plan, Row, Series, SeriesColumn, Table, Values};
+use super::{
+    Bucket, Delays, Freeze, Kind, Plan, Row, Series, SeriesColumn, StepValues, Table, Values,
+};
 
 /// Cells after which a row group ends: as many as fit 8 MiB. The rows of a run may be in several. Missing cells
 /// don't count, because they take no memory; but whatever reads or writes the table keeps some 1 kB for each
@@ -521,17 +523,18 @@ impl OfRun for Series {
         let (rows, more) = (self.t_s.len(), next.t_s.len());
         self.t_s.extend(next.t_s);
         if !(self.phase.is_empty() && next.phase.is_empty()) {
-            self.phase.resize(rows, String::new());
+            self.phase.resize(rows, Arc::default());
             self.phase.extend(next.phase);
-            self.phase.resize(rows + more, String::new());
+            self.phase.resize(rows + more, Arc::default());
         }
         // A column in which nothing was measured in a group is missing there.
         for column in next.columns {
             match self.columns.iter_mut().find(|own| own.name == column.name) {
-                Some(own) => own.values.extend(column.values),
+                Some(own) => own.values.append(column.values),
                 None => {
-                    let mut values = vec![None; rows];
-                    values.extend(column.values);
+                    let mut values = StepValues::default();
+                    values.fill(rows);
+                    values.append(column.values);
                     let place = |of: &str| SERIES_NAMES.iter().position(|name| *name == of);
                     let before = |own: &SeriesColumn| place(&own.name) < place(&column.name);
                     let at = self.columns.partition_point(before);
@@ -540,7 +543,7 @@ impl OfRun for Series {
             }
         }
         for column in &mut self.columns {
-            column.values.resize(rows + more, None);
+            column.values.fill(rows + more);
         }
     }
 
@@ -553,10 +556,10 @@ impl OfRun for Series {
             .columns()
             .iter()
             .filter(|name| SERIES_COLUMNS.iter().all(|(other, _)| other != name))
-            .map(|name| Ok((name.clone(), reader.numbers(group, name)?)))
+            .map(|name| Ok((name.clone(), reader.step_values(group, name)?)))
             // Most columns have nothing.
             .filter(|column| {
-                !column.as_ref().is_ok_and(|(_, values)| values.iter().all(Option::is_none))
+                !column.as_ref().is_ok_and(|(_, values)| values.known().next().is_none())
             })
             .collect::<io::Result<Vec<_>>>()?;
         let mut from = 0;
@@ -567,7 +570,9 @@ impl OfRun for Series {
                     && name[*index] == name[from]
             };
             let to = from + (from..runs.len()).take_while(is_same).count();
-            let phases: Vec<String> = phase[from..to].iter().map(owned).collect();
+            let none: Arc<str> = Arc::default();
+            let phases = phase[from..to].iter().map(|phase| phase.as_ref().unwrap_or(&none));
+            let has_phases = phases.clone().any(|phase| !phase.is_empty());
             all.push(Self {
                 run: runs[from] as u32,
                 kind: kind_named(kind[from].as_deref())?,
@@ -575,16 +580,13 @@ impl OfRun for Series {
                 t_s: t_s[from..to].iter().map(|t| t.unwrap_or(f64::NAN)).collect(),
                 columns: columns
                     .iter()
-                    .filter(|(_, values)| values[from..to].iter().any(Option::is_some))
+                    .filter(|(_, values)| values.known_in(from..to).next().is_some())
                     .map(|(name, values)| SeriesColumn {
                         name: name.clone(),
-                        values: values[from..to].to_vec(),
+                        values: values.part(from..to),
                     })
                     .collect(),
-                phase: match phases.iter().all(String::is_empty) {
-                    true => Vec::new(),
-                    false => phases,
-                },
+                phase: phases.filter(|_| has_phases).cloned().collect(),
             });
             from = to;
         }
