@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut, Range};
 
 use sojourn_metrics::{sample_columns, stats, survival_columns};
-use sojourn_study::confidence::mean_interval;
+use sojourn_study::confidence;
 use sojourn_study::metrics::{self, Pooling};
 use sojourn_study::results::{Kind, Plan, Results, Row, Table, Verdict};
 
@@ -99,16 +99,17 @@ pub(crate) enum OfRun {
 }
 
 impl Reading {
-    /// `None` if no row has such a metric.
-    pub(crate) fn of(metrics: &[String], kind: Kind, metric: &str) -> Option<Self> {
+    /// Of the metric at this position.
+    fn of(metrics: &[String], kind: Kind, column: usize) -> Self {
         let place = |name: &str| metrics.iter().position(|own| own == name);
-        Some(Self {
-            column: place(metric)?,
+        let metric = &metrics[column];
+        Self {
+            column,
             counts: sample_columns(metric).and_then(|(n, of)| Some((place(n)?, place(of)?))),
             begun: survival_columns(metric).and_then(|(_, of)| place(of)),
             pooling: metrics::known(metric, &[kind])
                 .map_or(Pooling::Mean, |found| Pooling::of(found.name, found.unit)),
-        })
+        }
     }
 
     /// Reads the rows, and whether they reach the percentile, if that is asked.
@@ -276,7 +277,9 @@ impl Mean {
         let values: Vec<f64> = points.iter().map(|point| point.value).collect();
         Some(Self {
             mean: stats::mean(&values)?,
-            half_width: mean_interval(&values).map(|interval| interval.half_width()),
+            half_width: confidence::USUAL
+                .mean_interval(&values)
+                .map(|interval| interval.half_width()),
             counted: points.counted(),
             finished: points.finished,
         })
@@ -304,6 +307,8 @@ pub(crate) struct Data<'a> {
     pub(crate) subjects: Vec<Subject>,
     /// For every row of the table, the position of its subject.
     subject_of: Vec<Option<usize>>,
+    /// For each metric of the table, how it is read off rows of each of [`Kind::ALL`].
+    readings: Vec<[Reading; 3]>,
     /// Which subjects have which metrics in any scenario.
     has: Vec<Vec<bool>>,
     words: Vec<Words<'a>>,
@@ -375,6 +380,9 @@ impl<'a> Data<'a> {
                 }
             }
         }
+        let metrics = &table.metrics;
+        let reading = |column| Kind::ALL.map(|kind| Reading::of(metrics, kind, column));
+        let readings = (0..metrics.len()).map(reading).collect();
         let words = (0..plan.factors.len()).map(|f| Words::of(plan, f, &subjects)).collect();
         let sections = sections(results);
         Self {
@@ -387,6 +395,7 @@ impl<'a> Data<'a> {
             varying,
             subjects,
             subject_of,
+            readings,
             has,
             words,
         }
@@ -448,12 +457,16 @@ impl<'a> Data<'a> {
         self.table.metrics.iter().position(|name| name == metric)
     }
 
+    /// `None` if no row has such a metric.
+    pub(crate) fn reading(&self, kind: Kind, metric: &str) -> Option<&Reading> {
+        let of_kind = Kind::ALL.iter().position(|own| *own == kind)?;
+        Some(&self.readings[self.column(metric)?][of_kind])
+    }
+
     /// The metric in each finished run of a scenario.
     pub(crate) fn points(&self, scenario: usize, subject: &Subject, metric: &str) -> Points {
         let mut points = Points::default();
-        let Some(reading) = Reading::of(&self.table.metrics, subject.kind, metric) else {
-            return points;
-        };
+        let Some(reading) = self.reading(subject.kind, metric) else { return points };
         let done = &self.done[scenario];
         points.finished = Counted { known: done.len(), of: self.planned[scenario] };
         let Some(subject) = self.subjects.iter().position(|own| own == subject) else {
@@ -462,7 +475,7 @@ impl<'a> Data<'a> {
         for run in done {
             let rows = self.places(*run).filter(|at| self.subject_of[*at] == Some(subject));
             let rows: Vec<&Row> = rows.map(|at| &self.table.rows[at]).collect();
-            if let Some((value, counted)) = points.tally.add(&reading, &rows) {
+            if let Some((value, counted)) = points.tally.add(reading, &rows) {
                 let seed = self.plan.runs[*run as usize].seed;
                 points.push(Point { run: *run, seed, value, counted });
             }

@@ -24,10 +24,17 @@ impl Samples {
                 _ => new.push((ends, samples)),
             }
         }
-        if !new.is_empty() {
-            self.0.append(&mut new);
-            // Of two ordered lists, one behind the other, a stable sort makes one in a pass.
-            self.0.sort_by_key(|(ends, _)| *ends);
+        // From the end, so that those before the first new one stay where they are.
+        let mut from = self.0.len();
+        let mut to = from + new.len();
+        self.0.resize(to, Default::default());
+        while let Some(next) = new.pop() {
+            while from > 0 && self.0[from - 1].0 > next.0 {
+                (from, to) = (from - 1, to - 1);
+                self.0[to] = self.0[from];
+            }
+            to -= 1;
+            self.0[to] = next;
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use sojourn_study::confidence::mean_interval_of_squares;
+use sojourn_study::confidence;
 use sojourn_study::results::{Kind, PlannedFlow, Results, Row};
 
 use crate::data::{Counted, Data, Extent, Mean, Reading, Subject, Tally};
@@ -232,7 +232,7 @@ struct Cell<'a> {
     /// Position of the subject.
     subject: usize,
     metric: &'static str,
-    reading: Reading,
+    reading: &'a Reading,
     /// Of the scenario that has not ended.
     tally: Tally,
     moments: Moments,
@@ -277,7 +277,7 @@ impl<'a> Cell<'a> {
         Some(Self {
             subject,
             metric,
-            reading: Reading::of(&data.table.metrics, kind, metric)?,
+            reading: data.reading(kind, metric)?,
             tally: Tally::default(),
             moments: Moments::default(),
             were_asked: false,
@@ -288,7 +288,7 @@ impl<'a> Cell<'a> {
     }
 
     fn add(&mut self, rows: &BySubject<'_>) {
-        if let Some((value, _)) = self.tally.add(&self.reading, &rows[self.subject]) {
+        if let Some((value, _)) = self.tally.add(self.reading, &rows[self.subject]) {
             self.moments.add(value);
         }
     }
@@ -300,7 +300,7 @@ impl<'a> Cell<'a> {
         self.were_asked |= tally.were_asked();
         self.lacks |= tally.counted().lacking().is_some();
         let (mean, squares) = moments.mean_and_squares(tally.runs as f64);
-        let interval = mean_interval_of_squares(tally.runs, mean, squares);
+        let interval = confidence::USUAL.mean_interval_of_squares(tally.runs, mean, squares);
         let shown = (tally.runs > 0 && !tally.is_out_of_reach()).then(|| Mean {
             mean,
             half_width: interval.map(|interval| interval.half_width()),

@@ -4,29 +4,52 @@ use std::sync::OnceLock;
 
 use sojourn_metrics::stats::{Interval, interval_of_squares, mean_interval_by, two_sided_t};
 
-/// Of the intervals.
-pub const CONFIDENCE: f64 = 0.95;
-
 /// Of so many values the quantile is worked out once. It takes two million instructions, and a study has means by the
 /// thousand.
 const MOST_KEPT: usize = 256;
 
-/// The interval of the mean, by Student's t. `None` for fewer than two values, because they show no spread.
-pub fn mean_interval(values: &[f64]) -> Option<Interval> {
-    mean_interval_by(values, t(values.len())?)
+/// Intervals that hold with a probability.
+pub struct Confidence {
+    level: f64,
+    /// By the number of values, the quantile of Student's t.
+    kept: [OnceLock<Option<f64>>; MOST_KEPT],
 }
 
-/// The same of values that are not there any more: of how many there were, their mean, and the sum of the squares of
-/// their distances from it.
-pub fn mean_interval_of_squares(values: usize, mean: f64, squares: f64) -> Option<Interval> {
-    interval_of_squares(values, mean, squares, t(values)?)
-}
+/// What is shown and judged by.
+pub static USUAL: Confidence = Confidence::new(0.95);
 
-fn t(values: usize) -> Option<f64> {
-    static KEPT: [OnceLock<Option<f64>>; MOST_KEPT] = [const { OnceLock::new() }; MOST_KEPT];
-    match KEPT.get(values) {
-        Some(kept) => *kept.get_or_init(|| two_sided_t(values, CONFIDENCE)),
-        None => two_sided_t(values, CONFIDENCE),
+impl Confidence {
+    /// `level` is in (0, 1).
+    pub const fn new(level: f64) -> Self {
+        Self { level, kept: [const { OnceLock::new() }; MOST_KEPT] }
+    }
+
+    /// With which so many intervals hold at once with this one (Bonferroni).
+    pub fn of_all(&self, intervals: usize) -> Self {
+        Self::new(1.0 - (1.0 - self.level) / intervals as f64)
+    }
+
+    /// The interval of the mean, by Student's t. `None` for fewer than two values, because they show no spread.
+    pub fn mean_interval(&self, values: &[f64]) -> Option<Interval> {
+        mean_interval_by(values, self.t(values.len())?)
+    }
+
+    /// The same of values that are not there any more: of how many there were, their mean, and the sum of the squares of
+    /// their distances from it.
+    pub fn mean_interval_of_squares(
+        &self,
+        values: usize,
+        mean: f64,
+        squares: f64,
+    ) -> Option<Interval> {
+        interval_of_squares(values, mean, squares, self.t(values)?)
+    }
+
+    fn t(&self, values: usize) -> Option<f64> {
+        match self.kept.get(values) {
+            Some(kept) => *kept.get_or_init(|| two_sided_t(values, self.level)),
+            None => two_sided_t(values, self.level),
+        }
     }
 }
 
@@ -40,7 +63,7 @@ mod tests {
     fn intervals_are_as_wide_as_without_what_is_kept() {
         for count in [0, 1, 2, 3, 3, 20, MOST_KEPT - 1, MOST_KEPT, MOST_KEPT + 1] {
             let values: Vec<f64> = (0..count).map(|n| (n % 7) as f64).collect();
-            assert_eq!(mean_interval(&values), stats::mean_interval(&values, CONFIDENCE));
+            assert_eq!(USUAL.mean_interval(&values), stats::mean_interval(&values, 0.95));
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use std::fmt::Write;
 
-use sojourn_metrics::stats;
-use sojourn_study::confidence::CONFIDENCE;
+use sojourn_study::confidence::{Confidence, USUAL};
 use sojourn_study::results::{Check, ClaimResult, Kind, Verdict, ViewKind};
 
 use super::columns::resolve;
@@ -550,8 +549,9 @@ fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> 
     if is_same(least, most) {
         return alike(format!("{what} is the same everywhere: <b>{}</b>.", with_unit(most)));
     }
+    let of_all = USUAL.of_all(means.len());
     let sure = Ranking::of(&means, is_same, |(scenario, _)| {
-        simultaneous(data, *scenario, subject, metric, means.len())
+        simultaneous(data, *scenario, subject, metric, &of_all)
     });
     let Some(ranking) = sure else {
         let shown = Ranking::of(&means, is_same, |(_, mean)| mean.half_width.unwrap_or(0.0));
@@ -664,19 +664,18 @@ impl Ranking {
     }
 }
 
-/// Half the width of an interval so wide that those of all `scenarios` hold at once with the usual
-/// confidence (Bonferroni); 0 where nothing tells it, as with one run.
+/// Half the width of an interval so wide that those of all scenarios hold at once with the usual
+/// confidence; 0 where nothing tells it, as with one run.
 fn simultaneous(
     data: &Data<'_>,
     scenario: usize,
     subject: &Subject,
     metric: &str,
-    scenarios: usize,
+    of_all: &Confidence,
 ) -> f64 {
     let points = data.points(scenario, subject, metric);
     let values: Vec<f64> = points.iter().map(|point| point.value).collect();
-    let confidence = 1.0 - (1.0 - CONFIDENCE) / scenarios as f64;
-    stats::mean_interval(&values, confidence).map_or(0.0, |interval| interval.half_width())
+    of_all.mean_interval(&values).map_or(0.0, |interval| interval.half_width())
 }
 
 /// Several scenarios: by the one value that they alone have, by their names if they are few, or how

@@ -12,7 +12,7 @@ use super::over_time::{OverTime, What};
 use super::resolve::{Expectation, Term, Test, Tolerance, Value};
 use super::syntax::{Pool, Relation};
 use super::units::Unit;
-use crate::confidence::mean_interval;
+use crate::confidence;
 use crate::results::{
     Check, ClaimReport, ClaimResult, Estimate, Kind, Miss, Plan, PlannedFlow, PlannedScenario, Row,
     Series, Verdict,
@@ -673,7 +673,7 @@ fn estimate(values: &[f64], unit: Unit) -> Estimate {
     let shown: Vec<f64> = values.iter().map(|value| value / unit.scale).collect();
     Estimate {
         mean: mean(&shown),
-        half_width: mean_interval(&shown).map(|interval| interval.half_width()),
+        half_width: confidence::USUAL.mean_interval(&shown).map(|interval| interval.half_width()),
         seeds: shown.len() as u32,
         unit: unit.name.to_owned(),
     }
