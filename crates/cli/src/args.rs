@@ -140,7 +140,7 @@ pub(crate) struct StudyArgs {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) study: StudyArgs,
-    /// Runs at the same time; as many as there are cores if left out
+    /// Runs at the same time, and threads that make the report; as many as there are cores if left out
     #[arg(short, long, value_name = "N", value_parser = jobs)]
     pub(crate) jobs: Option<NonZero<usize>>,
     /// Only a part of the runs: 2/8 is the second of eight parts, which `join` puts together

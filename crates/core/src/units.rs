@@ -472,6 +472,11 @@ fn scaled(
     if value < 0.0 || number.starts_with('-') {
         return Err(SpecError::new(format!("'{text}' is negative; allowed is zero or more")));
     }
+    if unit.starts_with(',') {
+        let pointed = trimmed.replacen(',', ".", 1);
+        let said = format!("'{text}' has a comma; want a decimal point, as in '{pointed}'");
+        return Err(SpecError::new(said));
+    }
     let scale = if unit.is_empty() {
         match (bare, value == 0.0) {
             (Some(scale), _) => scale,
@@ -517,6 +522,12 @@ mod tests {
             assert_eq!(text.parse::<Span>(), Ok(Span::from_nanos(ns)), "{text}");
         }
         assert_eq!(Span::from_millis(20).to_string(), "20ms");
+    }
+
+    #[test]
+    fn a_decimal_comma_is_named() {
+        let error = "1,5 s".parse::<Span>().unwrap_err().to_string();
+        assert_eq!(error, "'1,5 s' has a comma; want a decimal point, as in '1.5 s'");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::figures::{Body, Drawing, Figure, of_view, row, standard};
 use super::options::Options;
 use super::shell::FIGURE_STYLE;
 use super::still;
+use crate::batches::with_threads;
 use crate::data::Data;
 use crate::markup::Esc;
 use crate::read::ReadRuns;
@@ -22,7 +23,7 @@ use crate::svg::{Key, placed, text_width};
 /// No figure has this name, or it is a table; says which there are.
 pub fn figure(results: &Results, runs: &mut dyn ReadRuns, name: &str) -> Result<String, SpecError> {
     let data = Data::new(results);
-    let details = Details::read(&data, runs, &Options::default());
+    let details = with_threads(None, || Details::read(&data, runs, &Options::default()));
     let views = &data.plan.views;
     if let Some(at) = views.iter().position(|view| view.name == name) {
         return drawn(&viewed(&data, &details, at)).ok_or_else(|| {
@@ -45,7 +46,7 @@ pub fn figure(results: &Results, runs: &mut dyn ReadRuns, name: &str) -> Result<
 /// All figures of the page that are drawings, by the names that [`figure`] knows, in the page's order.
 pub fn figures(results: &Results, runs: &mut dyn ReadRuns) -> Vec<(String, String)> {
     let data = Data::new(results);
-    let details = Details::read(&data, runs, &Options::default());
+    let details = with_threads(None, || Details::read(&data, runs, &Options::default()));
     let views = data.plan.views.iter().enumerate();
     let views = views.map(|(at, view)| (view.name.clone(), drawn(&viewed(&data, &details, at))));
     let standard = standard(&data, &details.spreads).into_iter();

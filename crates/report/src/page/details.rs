@@ -9,7 +9,7 @@ use super::calls;
 use super::options::Options;
 use super::sample::Sample;
 use super::still::{OverlaidRun, Overlay, still};
-use crate::batches::{in_batches, with_threads};
+use crate::batches::in_batches;
 use crate::data::Data;
 use crate::packed::{self, Density, values_in};
 use crate::read::ReadRuns;
@@ -116,10 +116,6 @@ impl Budget {
 
 impl Details {
     pub(super) fn read(data: &Data<'_>, read: &mut dyn ReadRuns, options: &Options) -> Self {
-        with_threads(options.jobs, || Self::read_all(data, read, options))
-    }
-
-    fn read_all(data: &Data<'_>, read: &mut dyn ReadRuns, options: &Options) -> Self {
         let mut finished: Vec<u32> = data.done.iter().flatten().copied().collect();
         finished.sort_unstable();
         let firsts: Vec<u32> = data.done.iter().filter_map(|runs| runs.first().copied()).collect();

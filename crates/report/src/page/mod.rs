@@ -30,6 +30,7 @@ use serde_json::json;
 use sojourn_study::results::{Cause, Kind, Results};
 
 use self::details::Details;
+use crate::batches::with_threads;
 use crate::data::Data;
 use crate::markup::{Esc, linked, script_json};
 use crate::read::ReadRuns;
@@ -38,8 +39,17 @@ use crate::{number, packed};
 /// The page, as HTML. `runs` is called once for each finished run; if it can't read a run, the page
 /// says that the run is missing.
 pub fn html(results: &Results, runs: &mut dyn ReadRuns, options: &Options) -> String {
+    with_threads(options.jobs, || page(results, runs, options))
+}
+
+fn page(results: &Results, runs: &mut dyn ReadRuns, options: &Options) -> String {
     let data = Data::new(results);
-    let details = Details::read(&data, runs, options);
+    let of_rows = || {
+        let mut matrix = String::new();
+        matrix::write(&mut matrix, &data);
+        (matrix, packed::pack_json(&matrix::numbers(&data)))
+    };
+    let (details, (matrix, numbers)) = rayon::join(|| Details::read(&data, runs, options), of_rows);
     // The study's first view is the figure of the answer, whatever its kind.
     let mut lead = String::new();
     if let Some(view) = details.views.iter().find(|view| view.leads()) {
@@ -52,7 +62,7 @@ pub fn html(results: &Results, runs: &mut dyn ReadRuns, options: &Options) -> St
     missing(&mut body, &data, &details);
     body += "<main>";
     answer::write(&mut body, &data, &figures.lead);
-    matrix::write(&mut body, &data);
+    body += &matrix;
     body += &figures.section;
     if let Some(worst) = details.worst_call() {
         body += &calls::section(&data, worst.run, &worst.calls);
@@ -74,11 +84,7 @@ pub fn html(results: &Results, runs: &mut dyn ReadRuns, options: &Options) -> St
         "<script type=\"application/json\" id=\"plan\">{}</script>",
         script_json(&head)
     );
-    let _ = write!(
-        scripts,
-        "<script type=\"text/plain\" id=\"metrics\">{}</script>",
-        packed::pack_json(&matrix::numbers(&data))
-    );
+    let _ = write!(scripts, "<script type=\"text/plain\" id=\"metrics\">{numbers}</script>");
     for run in &details.runs {
         if let Some(packed) = &run.packed {
             let _ = write!(

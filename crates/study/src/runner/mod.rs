@@ -139,7 +139,7 @@ pub enum RunError {
     OtherKernel { folder: PathBuf },
     #[error("{path} is in use: another process runs this study into the same folder")]
     Busy { path: PathBuf },
-    #[error("{path}: {done} runs are finished and kept, then: {source}")]
+    #[error("{path}: {} finished and kept, then: {source}", runs_are(*.done))]
     Stopped { path: PathBuf, done: usize, source: io::Error },
     #[error(
         "stopped: {done} of {total} runs are finished and kept; the same call goes on from there{}",
@@ -173,6 +173,10 @@ pub enum RunError {
         "stopped before a run had begun; the same call begins again, and what an earlier one finished is kept"
     )]
     NotBegun,
+}
+
+fn runs_are(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "run is" } else { "runs are" })
 }
 
 /// A run that was stopped before its time, and counts as not done.
