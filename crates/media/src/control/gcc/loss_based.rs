@@ -307,15 +307,15 @@ impl LossBased {
     fn likelihood(&self, candidate: &Candidate) -> f64 {
         let bias = self.bias(candidate.bandwidth / 1e3);
         // Observations with rates below the candidate's bandwidth have the same probability; its
-        // logarithms are computed once. Where nothing was lost, one of them is enough.
-        let (mut log_lost, mut log_arrived) = (Logarithm::default(), Logarithm::default());
-        let below = probability(candidate, 0.0);
+        // logarithms are computed once.
+        let below = Logarithms::of(probability(candidate, 0.0), true);
         self.weighted().fold(0.0, |sum, (weight, one)| {
-            let is_above = one.rate > candidate.bandwidth;
-            let p = if is_above { probability(candidate, one.rate) } else { below };
             let (lost, sent) = (one.k_lost, one.k_sent);
-            let of_lost = if lost == 0.0 { 0.0 } else { lost * log_lost.of(p) };
-            let likelihood = of_lost + (sent - lost) * log_arrived.of(1.0 - p);
+            let of = match one.rate > candidate.bandwidth {
+                true => Logarithms::of(probability(candidate, one.rate), lost != 0.0),
+                false => below,
+            };
+            let likelihood = lost * of.lost + (sent - lost) * of.arrived;
             sum + weight * (likelihood + bias * sent)
         })
     }
@@ -414,21 +414,18 @@ impl LossBased {
     }
 }
 
-/// The last number of which a logarithm was asked for, and that.
-struct Logarithm(f64, f64);
-
-impl Default for Logarithm {
-    fn default() -> Self {
-        Self(1.0, 0.0)
-    }
+/// Logarithms of the probabilities that a byte is lost and that it arrives.
+#[derive(Clone, Copy)]
+struct Logarithms {
+    lost: f64,
+    arrived: f64,
 }
 
-impl Logarithm {
-    fn of(&mut self, number: f64) -> f64 {
-        if self.0 != number {
-            *self = Self(number, libm::log(number));
-        }
-        self.1
+impl Logarithms {
+    /// Where nothing was lost the first of them doesn't matter.
+    fn of(lost: f64, any_lost: bool) -> Self {
+        let arrived = libm::log(1.0 - lost);
+        Self { lost: if any_lost { libm::log(lost) } else { 0.0 }, arrived }
     }
 }
 
