@@ -153,7 +153,8 @@ impl Pacer {
 
     /// How long the oldest packet has waited.
     pub(crate) fn queue_delay(&self, now: Time) -> Span {
-        self.oldest().map_or(Span::ZERO, |since| now.since(since))
+        let since = |queue: &VecDeque<(Time, Item)>| queue.front().map_or(now, |(since, _)| *since);
+        now.since(since(&self.repair).min(since(&self.video)))
     }
 
     /// How long packets have waited in the mean.
@@ -167,16 +168,8 @@ impl Pacer {
         now.since(mean.map_or(now, Time::from_nanos))
     }
 
-    fn oldest(&self) -> Option<Time> {
-        let front = |queue: &VecDeque<(Time, Item)>| queue.front().map(|(since, _)| *since);
-        match (front(&self.repair), front(&self.video)) {
-            (Some(repair), Some(video)) => Some(repair.min(video)),
-            (repair, video) => repair.or(video),
-        }
-    }
-
     fn has_media(&self) -> bool {
-        !(self.repair.is_empty() && self.video.is_empty())
+        self.queued > 0
     }
 
     /// The pacing rate in bytes a second, raised if needed to empty the queue in time.
@@ -330,8 +323,11 @@ impl Pacer {
         // A small packet begins a cluster, so that its rate is measured from a sharp edge.
         let next = match is_probe && self.prober.begins(now) {
             true => None,
-            false if self.repair.is_empty() => self.video.pop_front(),
-            false => self.repair.pop_front(),
+            false => {
+                let has_repair = !self.repair.is_empty();
+                let queue = if has_repair { &mut self.repair } else { &mut self.video };
+                queue.pop_front()
+            }
         };
         let size = next.map_or_else(|| self.padding_size(now, is_probe), |(_, item)| item.size);
         self.debt += f64::from(size);
