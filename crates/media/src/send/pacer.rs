@@ -285,6 +285,7 @@ impl Pacer {
     }
 
     /// Whether what comes next has no room in the window.
+    #[inline]
     fn is_full(&self) -> bool {
         let Some(window) = self.window else { return false };
         let next = self.repair.front().or(self.video.front());

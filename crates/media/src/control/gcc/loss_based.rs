@@ -50,7 +50,7 @@ pub(super) struct LossBased {
     config: Config,
     min: f64,
     max: f64,
-    /// The newest is the last.
+    /// The newest is the first.
     observations: Vec<Observation>,
     /// How many observations were made in all.
     count: u64,
@@ -193,18 +193,17 @@ impl LossBased {
         }
         self.observed = Some(last);
         let rate = self.partial.sent * 8.0 / lasted.as_secs_f64();
-        if self.observations.len() == self.weights.len() {
-            self.observations.remove(0);
-        }
         let Observation { sent, lost, .. } = self.partial;
-        self.observations.push(Observation {
+        let observation = Observation {
             sent,
             lost,
             rate,
             k_lost: lost / 1e3,
             k_arrived: (sent - lost) / 1e3,
             k_sent: sent / 1e3,
-        });
+        };
+        self.observations.truncate(self.weights.len() - 1);
+        self.observations.insert(0, observation);
         self.partial = Observation::default();
         self.missing.clear();
         self.count += 1;
@@ -213,7 +212,7 @@ impl LossBased {
 
     /// Observations with their weights.
     fn weighted(&self) -> impl Iterator<Item = (f64, &Observation)> {
-        self.weights.iter().copied().zip(self.observations.iter().rev())
+        self.weights.iter().copied().zip(&self.observations)
     }
 
     /// The share of bytes that were lost, without the observations with the largest and the least loss.
