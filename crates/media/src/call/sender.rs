@@ -377,11 +377,8 @@ impl<const PARITY: bool> Sender<PARITY> {
 
     fn packetise(&mut self, now: Time, around: &mut Around<'_>) {
         while let Some(frame) = self.encoding.pop_front_if(|frame| frame.encoded <= now) {
-            let mut bytes = 0;
-            for item in self.packetiser.packets(&frame, RtpStream::Video) {
-                bytes += item.size;
-                self.pacer.push(now, item);
-            }
+            let packets = self.packetiser.packets(&frame, RtpStream::Video);
+            let bytes = self.pacer.push_frame(now, packets);
             self.tell(now, around, FrameStage::Encoded, frame.captured, frame.size, frame.is_key);
             self.control.on_frame(now, bytes);
             if PARITY && let Some(fec) = &mut self.fec {
@@ -540,7 +537,7 @@ impl<const PARITY: bool> Sender<PARITY> {
         }
         if is_reported && self.feedback.is_per_packet() {
             self.flight.add(sent);
-            self.pacer.set_in_flight(now, self.flight.bytes);
+            self.pacer.add_in_flight(sent.size);
         }
         let transport = match self.feedback {
             FeedbackKind::Ccfb if is_reported => {

@@ -120,6 +120,11 @@ impl Pacer {
         self.in_flight = bytes;
     }
 
+    /// A packet of so many bytes has left.
+    pub(crate) fn add_in_flight(&mut self, bytes: u32) {
+        self.in_flight += u64::from(bytes);
+    }
+
     /// From now on padding repeats a packet, and then has so many bytes.
     pub(crate) fn set_copy(&mut self, size: u32) {
         self.copy = size;
@@ -129,11 +134,21 @@ impl Pacer {
         self.prober.add(probe);
     }
 
+    /// The packets of a frame of video come; returns their bytes.
+    pub(crate) fn push_frame(&mut self, now: Time, packets: impl Iterator<Item = Item>) -> u32 {
+        self.begin_to_wait(now);
+        let (before, mut bytes) = (self.video.len(), 0);
+        self.video.extend(packets.map(|item| {
+            bytes += item.size;
+            (now, item)
+        }));
+        self.queued += u64::from(bytes);
+        self.since += u128::from(now.as_nanos()) * (self.video.len() - before) as u128;
+        bytes
+    }
+
     pub(crate) fn push(&mut self, now: Time, item: Item) {
-        if !self.has_media() {
-            self.pay(now, now);
-        }
-        self.due = None;
+        self.begin_to_wait(now);
         let queue = match item.stream {
             RtpStream::Audio => &mut self.audio,
             RtpStream::Repair => &mut self.repair,
@@ -144,6 +159,15 @@ impl Pacer {
             self.queued += u64::from(item.size);
             self.since += u128::from(now.as_nanos());
         }
+    }
+
+    /// Time in which nothing waited pays for nothing that comes now.
+    #[inline]
+    fn begin_to_wait(&mut self, now: Time) {
+        if !self.has_media() {
+            self.pay(now, now);
+        }
+        self.due = None;
     }
 
     /// Bytes that wait.
