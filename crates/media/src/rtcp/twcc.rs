@@ -280,7 +280,8 @@ impl TwccArrivals {
         let reported = &self.arrivals[..(self.next - self.first) as usize];
         let half = reported.len() / 2;
         let newest = reported.iter().rev().flatten().next().copied().unwrap_or(Time::ZERO);
-        let is_old = |at: &&Option<Time>| at.is_none_or(|at| newest.since(at) > KEPT);
+        let kept_from = Time::ZERO + newest.since(Time::ZERO + KEPT);
+        let is_old = |at: &&Option<Time>| at.is_none_or(|at| at < kept_from);
         if half >= FORGOTTEN && is_old(&&reported[half]) {
             let old = reported.iter().take_while(is_old).count();
             self.arrivals.drain(..old);
