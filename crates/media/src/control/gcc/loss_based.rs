@@ -18,7 +18,7 @@ pub(super) enum State {
 }
 
 /// Bytes that were sent in some time, and how many of them were lost.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Observation {
     sent: f64,
     lost: f64,
@@ -54,7 +54,9 @@ pub(super) struct LossBased {
     observations: Vec<Observation>,
     /// How many observations were made in all.
     count: u64,
-    partial: Observation,
+    /// Bytes of the observation that is being made: all, and those of `missing`.
+    sent: u64,
+    lost: u64,
     /// The packets of it that are lost so far.
     missing: Vec<u64>,
     /// When the newest packet of the newest observation was sent.
@@ -86,7 +88,8 @@ impl LossBased {
             max,
             observations: Vec::new(),
             count: 0,
-            partial: Observation::default(),
+            sent: 0,
+            lost: 0,
             missing: Vec::new(),
             observed: None,
             best: None,
@@ -166,45 +169,39 @@ impl LossBased {
 
     /// Adds packets; true when an observation is complete.
     fn observe(&mut self, reports: &[Report]) -> bool {
-        let (mut first, mut last) = (Time::NEVER, Time::ZERO);
+        let (Some(first), Some(last)) = (reports.first(), reports.last()) else { return false };
         for report in reports {
-            let (number, size) = (report.packet.number, f64::from(report.packet.size));
-            self.partial.sent += size;
+            let (number, size) = (report.packet.number, u64::from(report.packet.size));
+            self.sent += size;
             if report.arrived.is_none() {
-                self.partial.lost += size;
+                self.lost += size;
                 self.missing.push(number);
             } else if !self.missing.is_empty()
                 && let Some(place) = self.missing.iter().position(|own| *own == number)
             {
                 // It was only overtaken.
                 self.missing.swap_remove(place);
-                self.partial.lost -= size;
+                self.lost -= size;
             }
-            first = first.min(report.packet.at);
-            last = last.max(report.packet.at);
         }
-        if reports.is_empty() {
-            return false;
-        }
-        let since = *self.observed.get_or_insert(first);
-        let lasted = last.since(since);
+        let since = *self.observed.get_or_insert(first.packet.at);
+        let lasted = last.packet.at.since(since);
         if lasted.is_zero() || lasted < self.config.loss_observation {
             return false;
         }
-        self.observed = Some(last);
-        let rate = self.partial.sent * 8.0 / lasted.as_secs_f64();
-        let Observation { sent, lost, .. } = self.partial;
+        self.observed = Some(last.packet.at);
+        let (sent, lost) = (self.sent as f64, self.lost as f64);
         let observation = Observation {
             sent,
             lost,
-            rate,
+            rate: sent * 8.0 / lasted.as_secs_f64(),
             k_lost: lost / 1e3,
             k_arrived: (sent - lost) / 1e3,
             k_sent: sent / 1e3,
         };
         self.observations.truncate(self.weights.len() - 1);
         self.observations.insert(0, observation);
-        self.partial = Observation::default();
+        (self.sent, self.lost) = (0, 0);
         self.missing.clear();
         self.count += 1;
         true
