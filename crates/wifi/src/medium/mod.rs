@@ -130,9 +130,9 @@ impl Reserved {
 /// What becomes of a packet that enters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// It is in its buffer.
+    /// It is in its buffer, or above it.
     Passed,
-    /// The buffer of its category is full, so it must [wait above](Medium::wait_above).
+    /// There is no room for all that [wait above](Medium::wait_above) the buffer of its category.
     Waits,
     /// It must be [offered](Medium::offer).
     Offered,
@@ -226,8 +226,8 @@ impl<P: Reshape + Send> Medium<P> {
         Ok(medium)
     }
 
-    /// Takes a packet in that goes into its buffer at once and changes nothing of what happens next, because its function
-    /// counts down already. Otherwise nothing has happened, and it says what must.
+    /// Takes a packet in that goes into its buffer, or above it while it is full, and changes nothing of what happens next,
+    /// because its function counts down already. Otherwise nothing has happened, and it says what must.
     #[inline(always)]
     pub(crate) fn pass(&mut self, now: Time, port: Port, packet: &P) -> Entry {
         let ac = self.category(packet);
@@ -241,20 +241,20 @@ impl<P: Reshape + Send> Medium<P> {
         if !counts_down {
             return Entry::Offered;
         }
+        // The buffer numbers what it takes.
+        let arrival = Arrival { packet, port, order: 0, now };
         if driver.is_full(ac) {
-            return Entry::Waits;
+            return if driver.keeps(ac, &arrival) { Entry::Passed } else { Entry::Waits };
         }
         if !driver.passes(ac, packet) {
             return Entry::Offered;
         }
-        // The buffer numbers what it takes.
-        driver.take(ac, &Arrival { packet, port, order: 0, now }, &mut self.store);
+        driver.take(ac, &arrival, &mut self.store);
         self.edcafs[index].pending += 1;
         Entry::Passed
     }
 
-    /// A packet enters above a buffer that is full.
-    #[inline(always)]
+    /// A packet enters above a buffer that is full, where another one may be dropped.
     pub(crate) fn wait_above(
         &mut self,
         now: Time,
