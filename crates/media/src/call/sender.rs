@@ -869,7 +869,7 @@ impl Flight {
         // Some of the packets that it speaks of may be forgotten.
         let arrivals = twcc.arrivals.iter().skip(first.saturating_sub(base) as usize);
         let from = (base.saturating_sub(first) as usize).min(self.packets.len());
-        // Before that no time repeats.
+        // Times of reports repeat after `WRAP`; before that each stands for itself.
         let may_repeat = now >= Time::ZERO + WRAP;
         for (packet, arrival) in self.packets.range_mut(from..).zip(arrivals) {
             let arrived = arrival.map(|at| if may_repeat { near(at, now) } else { at });
