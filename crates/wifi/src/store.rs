@@ -138,8 +138,20 @@ impl<P: Queued + Copy> Store<P> {
     }
 
     #[inline]
+    pub(crate) fn released(&self, slot: Slot) -> &Released {
+        &self.places[slot.0 as usize].released
+    }
+
+    #[inline]
     pub(crate) fn first(&self, chain: &Chain) -> Option<&Released> {
         self.places.get(chain.first as usize).map(|place| &place.released)
+    }
+
+    /// The first with its packet.
+    #[inline]
+    pub(crate) fn front(&self, chain: &Chain) -> Option<(&Released, &P)> {
+        let place = self.places.get(chain.first as usize)?;
+        Some((&place.released, &place.packet))
     }
 
     /// When the first comes out; never without one.

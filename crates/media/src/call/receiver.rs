@@ -354,6 +354,13 @@ impl<const PARITY: bool> Receiver<PARITY> {
     /// A packet with this number in the video's stream has come: those before it may be missing.
     #[inline(always)]
     fn look_for_gap(&mut self, now: Time, sequence: u32, around: &mut Around<'_>) {
+        if !self.missing.goes_on(sequence) {
+            self.look_into_gap(now, sequence, around);
+        }
+    }
+
+    #[inline(never)]
+    fn look_into_gap(&mut self, now: Time, sequence: u32, around: &mut Around<'_>) {
         let gap = self.missing.on_packet(now, sequence);
         match self.nack_again {
             _ if gap.is_empty() => {}
@@ -544,7 +551,7 @@ impl<const PARITY: bool> Receiver<PARITY> {
         match &mut self.feedback {
             Feedback::Twcc(arrivals) => {
                 while let Some(report) = arrivals.report() {
-                    self.outbox.push_back(report.write());
+                    self.outbox.push_back(report);
                 }
             }
             Feedback::Ccfb(arrivals) => {
@@ -656,13 +663,15 @@ impl<const PARITY: bool> Endpoint for Receiver<PARITY> {
     }
 
     fn on_wake(&mut self, now: Time, around: &mut Around<'_>) {
-        while let Some((_, whole)) = self.decodes.pop_front_if(|(at, _)| *at <= now) {
-            self.tell(now, around, FrameStage::Decoded, &whole);
+        while let Some((_, whole)) = self.decodes.front().filter(|(at, _)| *at <= now) {
+            self.tell(now, around, FrameStage::Decoded, whole);
             let bytes = whole.bytes.into();
             around.observer.record(now, Who::Flow(self.ends.flow), &Event::Delivered { bytes });
+            self.decodes.pop_front();
         }
-        while let Some((_, whole)) = self.shows.pop_front_if(|(at, _)| *at <= now) {
-            self.tell(now, around, FrameStage::Rendered, &whole);
+        while let Some((_, whole)) = self.shows.front().filter(|(at, _)| *at <= now) {
+            self.tell(now, around, FrameStage::Rendered, whole);
+            self.shows.pop_front();
         }
         self.note_next_frame();
         if let Some(audio) = &mut self.audio {

@@ -377,11 +377,8 @@ impl<const PARITY: bool> Sender<PARITY> {
 
     fn packetise(&mut self, now: Time, around: &mut Around<'_>) {
         while let Some(frame) = self.encoding.pop_front_if(|frame| frame.encoded <= now) {
-            let mut bytes = 0;
-            for item in self.packetiser.packets(&frame, RtpStream::Video) {
-                bytes += item.size;
-                self.pacer.push(now, item);
-            }
+            let packets = self.packetiser.packets(&frame, RtpStream::Video);
+            let bytes = self.pacer.push_frame(now, packets);
             self.tell(now, around, FrameStage::Encoded, frame.captured, frame.size, frame.is_key);
             self.control.on_frame(now, bytes);
             if PARITY && let Some(fec) = &mut self.fec {
@@ -451,7 +448,7 @@ impl<const PARITY: bool> Sender<PARITY> {
             }
             Message::Remb(remb) => self.control.on_remb(now, remb.rate),
             Message::Nack(nack) => {
-                let near = self.history.newest();
+                let near = self.history.newest;
                 let wanted = nack.sequences.into_iter().map(|low| unwrap(near, low));
                 for item in wanted.filter_map(|sequence| self.history.again(now, sequence)) {
                     self.pacer.push(now, item);
@@ -540,7 +537,7 @@ impl<const PARITY: bool> Sender<PARITY> {
         }
         if is_reported && self.feedback.is_per_packet() {
             self.flight.add(sent);
-            self.pacer.set_in_flight(now, self.flight.bytes);
+            self.pacer.add_in_flight(sent.size);
         }
         let transport = match self.feedback {
             FeedbackKind::Ccfb if is_reported => {
@@ -600,7 +597,7 @@ impl<const PARITY: bool> Sender<PARITY> {
         let Some(fec) = &self.fec else { return item };
         let sequence = match (item.stream, fec.scheme) {
             (RtpStream::Video, _) => item.sequence + fec.numbers(),
-            (RtpStream::Fec, FecScheme::Ulpfec) => self.history.newest() + 1,
+            (RtpStream::Fec, FecScheme::Ulpfec) => self.history.newest + 1,
             (RtpStream::Fec, FecScheme::Flexfec) => fec.sent,
             (RtpStream::Audio | RtpStream::Repair | RtpStream::Padding, _) => item.sequence,
         };
@@ -707,7 +704,19 @@ impl<const PARITY: bool> Endpoint for Sender<PARITY> {
             self.rest();
             return None;
         }
-        self.transmit(now, around)
+        self.wake = Time::ZERO;
+        if let Some(stream) = self.report_due.take() {
+            return Some(self.report(now, stream, around));
+        }
+        let Some(release) = self.pacer.poll(now) else {
+            self.rest();
+            return None;
+        };
+        let packet = Some(self.send(now, release, around));
+        if now < self.busy {
+            self.rest();
+        }
+        packet
     }
 
     #[inline]
@@ -743,23 +752,6 @@ impl<const PARITY: bool> Sender<PARITY> {
         }
         self.settle(now, around);
         self.besides_packets = self.next_besides_packets();
-    }
-
-    #[inline(never)]
-    fn transmit(&mut self, now: Time, around: &mut Around<'_>) -> Option<Packet> {
-        self.wake = Time::ZERO;
-        if let Some(stream) = self.report_due.take() {
-            return Some(self.report(now, stream, around));
-        }
-        let Some(release) = self.pacer.poll(now) else {
-            self.rest();
-            return None;
-        };
-        let packet = Some(self.send(now, release, around));
-        if now < self.busy {
-            self.rest();
-        }
-        packet
     }
 
     /// Nothing more leaves now.
@@ -877,8 +869,10 @@ impl Flight {
         // Some of the packets that it speaks of may be forgotten.
         let arrivals = twcc.arrivals.iter().skip(first.saturating_sub(base) as usize);
         let from = (base.saturating_sub(first) as usize).min(self.packets.len());
+        // Times of reports repeat after `WRAP`; before that each stands for itself.
+        let may_repeat = now >= Time::ZERO + WRAP;
         for (packet, arrival) in self.packets.range_mut(from..).zip(arrivals) {
-            let arrived = arrival.map(|at| near(at, now));
+            let arrived = arrival.map(|at| if may_repeat { near(at, now) } else { at });
             settle(packet, arrived, Ecn::NotEct, reports);
         }
         self.forget(u64::from(self.newest_base));
@@ -974,11 +968,13 @@ fn near(mut at: Time, now: Time) -> Time {
     at
 }
 
-/// Packets of video that may be asked for again, in the order of their sequence numbers.
+/// Packets of video that may be asked for again.
 struct History {
-    packets: VecDeque<Kept>,
-    /// So many are kept.
-    most: usize,
+    /// The lowest bits of a packet's sequence number are its place.
+    packets: Vec<Kept>,
+    /// So many are kept, a power of two.
+    most: u32,
+    newest: u32,
     copies: Copies,
     /// Smoothed, from receiver reports; zero before one came.
     rtt: Span,
@@ -995,8 +991,8 @@ struct Kept {
     waits: bool,
 }
 
-const MOST_KEPT: usize = 4096;
-const MOST_KEPT_BY_AIORTC: usize = 128;
+const MOST_KEPT: u32 = 4096;
+const MOST_KEPT_BY_AIORTC: u32 = 128;
 const BETWEEN_COPIES: Span = Span::from_millis(10);
 const RTT_WEIGHT: f64 = 0.3;
 /// Padding repeats a packet that has so many bytes less than the one before, or comes so many numbers behind it.
@@ -1011,18 +1007,22 @@ impl History {
             Copies::Each => MOST_KEPT_BY_AIORTC,
             Copies::Spaced | Copies::One => MOST_KEPT,
         };
-        Self { packets: VecDeque::new(), most, copies, rtt: Span::ZERO, large: (0, 0) }
+        Self { packets: Vec::new(), most, newest: 0, copies, rtt: Span::ZERO, large: (0, 0) }
     }
 
+    /// Keeps the packet with the next sequence number; the first one is zero.
     fn add(&mut self, now: Time, item: Item) {
-        if self.packets.len() == self.most {
-            self.packets.pop_front();
+        let place = self.place(item.sequence);
+        let kept = Kept { item, left: now, last: None, waits: false };
+        match self.packets.get_mut(place) {
+            Some(oldest) => *oldest = kept,
+            None => self.packets.push(kept),
         }
-        self.packets.push_back(Kept { item, left: now, last: None, waits: false });
+        self.newest = item.sequence;
     }
 
-    fn newest(&self) -> u32 {
-        self.packets.back().map_or(0, |kept| kept.item.sequence)
+    fn place(&self, sequence: u32) -> usize {
+        (sequence & (self.most - 1)) as usize
     }
 
     /// Whether padding repeats this packet from now on: it is nearly as large as the one before, or that one is old.
@@ -1044,8 +1044,8 @@ impl History {
     }
 
     fn at(&mut self, sequence: u32) -> Option<&mut Kept> {
-        let first = self.packets.front()?.item.sequence;
-        self.packets.get_mut(sequence.checked_sub(first)? as usize)
+        let place = self.place(sequence);
+        self.packets.get_mut(place).filter(|kept| kept.item.sequence == sequence)
     }
 
     /// A copy of the packet, unless one is to be waited for.

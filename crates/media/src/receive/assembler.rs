@@ -44,10 +44,10 @@ impl Parts {
 
     /// Notes a part; true if it is one of the frame's and is new.
     fn insert(&mut self, part: u16) -> bool {
-        let (word, bit) = (usize::from(part / 64), 1_u64 << (part % 64));
-        let word = match word.checked_sub(1) {
-            None => Some(&mut self.first),
-            Some(word) => self.others.get_mut(word),
+        let bit = 1_u64 << (part % 64);
+        let word = match part < 64 {
+            true => Some(&mut self.first),
+            false => self.others.get_mut(usize::from(part / 64 - 1)),
         };
         word.is_some_and(|word| {
             let is_new = *word & bit == 0;

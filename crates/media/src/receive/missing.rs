@@ -38,8 +38,15 @@ impl Missing {
         self.rtt = rtt;
     }
 
-    /// Takes a packet that arrived; returns the numbers of the gap before it, to be asked for now.
+    /// Takes a packet that arrived, if it is the next one and none before it is missing.
     #[inline(always)]
+    pub(crate) fn goes_on(&mut self, sequence: u32) -> bool {
+        let goes_on = sequence == self.next && self.asked.is_empty();
+        self.next += u32::from(goes_on);
+        goes_on
+    }
+
+    /// Takes a packet that arrived; returns the numbers of the gap before it, to be asked for now.
     pub(crate) fn on_packet(&mut self, now: Time, sequence: u32) -> Vec<u32> {
         if sequence < self.next {
             self.asked.remove(&sequence);

@@ -7,7 +7,8 @@ use crate::rtp::VIDEO_CLOCK;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Statistics {
-    highest: Option<u32>,
+    /// One more than the highest sequence number; zero before the first packet.
+    expected: u32,
     received: u64,
     expected_before: u64,
     received_before: u64,
@@ -20,7 +21,7 @@ pub(crate) struct Statistics {
 impl Statistics {
     pub(crate) fn on_packet(&mut self, now: Time, sequence: u32, captured: Time) {
         self.received += 1;
-        self.highest = self.highest.max(Some(sequence));
+        self.expected = self.expected.max(sequence + 1);
         if let Some((last_captured, last_now)) = self.last.replace((captured, now)) {
             // 63 bits hold three centuries, and convert faster than 64.
             let nanos = |at: Time| at.as_nanos() as i64 as f64;
@@ -42,8 +43,8 @@ impl Statistics {
     }
 
     pub(crate) fn block(&mut self, now: Time) -> Option<Block> {
-        let highest = self.highest?;
-        let expected = u64::from(highest) + 1;
+        let highest_sequence = self.expected.checked_sub(1)?;
+        let expected = u64::from(self.expected);
         let lost = expected as i64 - self.received as i64;
         let new = expected - self.expected_before;
         let arrived = self.received - self.received_before;
@@ -54,7 +55,7 @@ impl Statistics {
         Some(Block {
             fraction_lost: fraction as u8,
             cumulative_lost: lost as i32,
-            highest_sequence: highest,
+            highest_sequence,
             jitter: self.jitter as u32,
             last_report: self.report.map_or(0, |(sent, _)| sent),
             since_last_report: self.report.map_or(0, |(_, at)| since(at)),

@@ -39,53 +39,8 @@ enum Symbol {
 impl Twcc {
     /// The report as bytes; the first arrival gives the reference time. Arrivals must be within 8 s of
     /// their neighbours.
-    #[inline(always)]
     pub fn write(&self) -> Vec<u8> {
-        let first = self.arrivals.iter().flatten().next().copied().unwrap_or(Time::ZERO);
-        let reference = first.as_nanos() / REFERENCE;
-        let mut message = begin(FORMAT, TRANSPORT_FEEDBACK);
-        put_u32(&mut message, RECEIVER);
-        put_u32(&mut message, SENDER);
-        message.extend(self.base.to_be_bytes());
-        message.extend((self.arrivals.len() as u16).to_be_bytes());
-        put_u32(&mut message, (reference as u32) << 8 | u32::from(self.count));
-        let ticks = reference * REFERENCE / TICK;
-        let is_run = (1..=MOST_IN_RUN).contains(&self.arrivals.len());
-        if !(is_run && write_run(&self.arrivals, ticks, &mut message)) {
-            self.write_any(ticks as i64, &mut message);
-        }
-        finish(message)
-    }
-
-    /// Writes chunks and differences of any packets.
-    fn write_any(&self, mut ticks: i64, message: &mut Vec<u8>) {
-        let mut symbols = Vec::with_capacity(self.arrivals.len());
-        let mut deltas = Vec::with_capacity(self.arrivals.len());
-        for arrival in &self.arrivals {
-            let Some(arrival) = arrival else {
-                symbols.push(Symbol::Missing);
-                continue;
-            };
-            let at = (arrival.as_nanos() / TICK) as i64;
-            let delta = at - ticks;
-            if let Ok(delta) = u8::try_from(delta) {
-                symbols.push(Symbol::Small);
-                deltas.push(delta);
-                ticks = at;
-            } else {
-                let delta = delta.clamp(i64::from(i16::MIN), i64::from(i16::MAX));
-                symbols.push(Symbol::Large);
-                deltas.extend((delta as i16).to_be_bytes());
-                ticks += delta;
-            }
-        }
-        let mut left = &symbols[..];
-        while !left.is_empty() {
-            let (chunk, taken) = chunk(left);
-            message.extend(chunk.to_be_bytes());
-            left = &left[taken..];
-        }
-        message.extend(deltas);
+        write(self.base, self.count, &self.arrivals)
     }
 
     pub(super) fn read(body: &[u8]) -> Option<Self> {
@@ -143,6 +98,55 @@ impl Twcc {
         }
         Some(Self { base, count: word as u8, arrivals })
     }
+}
+
+#[inline(always)]
+fn write(base: u16, count: u8, arrivals: &[Option<Time>]) -> Vec<u8> {
+    let first = arrivals.iter().flatten().next().copied().unwrap_or(Time::ZERO);
+    let reference = first.as_nanos() / REFERENCE;
+    let mut message = begin(FORMAT, TRANSPORT_FEEDBACK);
+    put_u32(&mut message, RECEIVER);
+    put_u32(&mut message, SENDER);
+    message.extend(base.to_be_bytes());
+    message.extend((arrivals.len() as u16).to_be_bytes());
+    put_u32(&mut message, (reference as u32) << 8 | u32::from(count));
+    let ticks = reference * REFERENCE / TICK;
+    let is_run = (1..=MOST_IN_RUN).contains(&arrivals.len());
+    if !(is_run && write_run(arrivals, ticks, &mut message)) {
+        write_any(arrivals, ticks as i64, &mut message);
+    }
+    finish(message)
+}
+
+/// Writes chunks and differences of any packets.
+fn write_any(arrivals: &[Option<Time>], mut ticks: i64, message: &mut Vec<u8>) {
+    let mut symbols = Vec::with_capacity(arrivals.len());
+    let mut deltas = Vec::with_capacity(arrivals.len());
+    for arrival in arrivals {
+        let Some(arrival) = arrival else {
+            symbols.push(Symbol::Missing);
+            continue;
+        };
+        let at = (arrival.as_nanos() / TICK) as i64;
+        let delta = at - ticks;
+        if let Ok(delta) = u8::try_from(delta) {
+            symbols.push(Symbol::Small);
+            deltas.push(delta);
+            ticks = at;
+        } else {
+            let delta = delta.clamp(i64::from(i16::MIN), i64::from(i16::MAX));
+            symbols.push(Symbol::Large);
+            deltas.extend((delta as i16).to_be_bytes());
+            ticks += delta;
+        }
+    }
+    let mut left = &symbols[..];
+    while !left.is_empty() {
+        let (chunk, taken) = chunk(left);
+        message.extend(chunk.to_be_bytes());
+        left = &left[taken..];
+    }
+    message.extend(deltas);
 }
 
 /// Writes packets that all came, none of them long after the one before it: one chunk and a byte for each. False if they are others.
@@ -254,20 +258,21 @@ impl TwccArrivals {
         }
     }
 
-    /// The next report on what arrived; `None` if there is nothing to report.
+    /// The next report on what arrived, as bytes; `None` if there is nothing to report.
     #[inline(always)]
-    pub fn report(&mut self) -> Option<Twcc> {
+    pub fn report(&mut self) -> Option<Vec<u8>> {
         let fresh = &self.arrivals[(self.next - self.first) as usize..];
         let first = fresh.iter().flatten().next().copied()?;
         // Of one that came earlier than the first the difference wraps.
         let farthest = FARTHEST.as_nanos() - 1;
         let off = |at: Time| at.as_nanos().wrapping_sub(first.as_nanos()).wrapping_add(farthest);
         let near = |at: &Option<Time>| at.is_none_or(|at| off(at) <= 2 * farthest);
-        let count = fresh.iter().take(MOST_PACKETS).take_while(|at| near(at)).count();
-        let (base, arrivals) = (self.next, fresh[..count].to_vec());
-        self.next += count as u32;
+        let packets = fresh.iter().take(MOST_PACKETS).take_while(|at| near(at)).count();
+        let report = write(self.next as u16, self.count, &fresh[..packets]);
+        self.count = self.count.wrapping_add(1);
+        self.next += packets as u32;
         self.forget();
-        Some(self.numbered(base, arrivals))
+        Some(report)
     }
 
     /// Forgets what was reported some time ago, once that is half of what is kept.
@@ -275,18 +280,13 @@ impl TwccArrivals {
         let reported = &self.arrivals[..(self.next - self.first) as usize];
         let half = reported.len() / 2;
         let newest = reported.iter().rev().flatten().next().copied().unwrap_or(Time::ZERO);
-        let is_old = |at: &&Option<Time>| at.is_none_or(|at| newest.since(at) > KEPT);
+        let kept_from = Time::ZERO + newest.since(Time::ZERO + KEPT);
+        let is_old = |at: &&Option<Time>| at.is_none_or(|at| at < kept_from);
         if half >= FORGOTTEN && is_old(&&reported[half]) {
             let old = reported.iter().take_while(is_old).count();
             self.arrivals.drain(..old);
             self.first += old as u32;
         }
-    }
-
-    fn numbered(&mut self, base: u32, arrivals: Vec<Option<Time>>) -> Twcc {
-        let count = self.count;
-        self.count = count.wrapping_add(1);
-        Twcc { base: base as u16, count, arrivals }
     }
 }
 
@@ -341,22 +341,27 @@ mod tests {
         }
     }
 
+    /// The next report, read again.
+    fn next_report(arrivals: &mut TwccArrivals) -> Option<Twcc> {
+        Twcc::read(&arrivals.report()?[4..])
+    }
+
     #[test]
     fn a_packet_that_was_overtaken_is_reported_with_what_came_behind_it() {
         let mut arrivals = TwccArrivals::default();
         for (number, ms) in [(0, 10), (1, 11), (4, 13)] {
             arrivals.on_packet(number, Time::from_nanos(ms * 1_000_000));
         }
-        let report = arrivals.report().expect("three arrived");
+        let report = next_report(&mut arrivals).expect("three arrived");
         assert_eq!((report.base, report.arrivals), (0, vec![at(10), at(11), None, None, at(13)]));
-        assert_eq!(arrivals.report(), None);
+        assert_eq!(next_report(&mut arrivals), None);
         for (number, ms) in [(3, 20), (2, 21), (5, 22)] {
             arrivals.on_packet(number, Time::from_nanos(ms * 1_000_000));
         }
-        let late = arrivals.report().expect("two late ones");
+        let late = next_report(&mut arrivals).expect("two late ones");
         assert_eq!((late.base, late.count), (2, 1));
         assert_eq!(late.arrivals, vec![at(21), at(20), at(13), at(22)]);
-        assert_eq!(arrivals.report(), None);
+        assert_eq!(next_report(&mut arrivals), None);
     }
 
     proptest! {
@@ -373,7 +378,7 @@ mod tests {
             for (place, (ms, number)) in order.iter().enumerate() {
                 arrivals.on_packet(*number, Time::from_nanos(ms * 1_000_000));
                 if place % every == 0 || place + 1 == order.len() {
-                    while let Some(report) = arrivals.report() {
+                    while let Some(report) = next_report(&mut arrivals) {
                         let numbers = u32::from(report.base)..;
                         let known = numbers.zip(report.arrivals);
                         reported.extend(known.filter_map(|(number, at)| Some((number, at?))));

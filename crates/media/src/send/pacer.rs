@@ -120,6 +120,11 @@ impl Pacer {
         self.in_flight = bytes;
     }
 
+    /// A packet of so many bytes has left.
+    pub(crate) fn add_in_flight(&mut self, bytes: u32) {
+        self.in_flight += u64::from(bytes);
+    }
+
     /// From now on padding repeats a packet, and then has so many bytes.
     pub(crate) fn set_copy(&mut self, size: u32) {
         self.copy = size;
@@ -129,11 +134,21 @@ impl Pacer {
         self.prober.add(probe);
     }
 
+    /// The packets of a frame of video come; returns their bytes.
+    pub(crate) fn push_frame(&mut self, now: Time, packets: impl Iterator<Item = Item>) -> u32 {
+        self.begin_to_wait(now);
+        let (before, mut bytes) = (self.video.len(), 0);
+        self.video.extend(packets.map(|item| {
+            bytes += item.size;
+            (now, item)
+        }));
+        self.queued += u64::from(bytes);
+        self.since += u128::from(now.as_nanos()) * (self.video.len() - before) as u128;
+        bytes
+    }
+
     pub(crate) fn push(&mut self, now: Time, item: Item) {
-        if !self.has_media() {
-            self.pay(now, now);
-        }
-        self.due = None;
+        self.begin_to_wait(now);
         let queue = match item.stream {
             RtpStream::Audio => &mut self.audio,
             RtpStream::Repair => &mut self.repair,
@@ -146,6 +161,15 @@ impl Pacer {
         }
     }
 
+    /// Time in which nothing waited pays for nothing that comes now.
+    #[inline]
+    fn begin_to_wait(&mut self, now: Time) {
+        if !self.has_media() {
+            self.pay(now, now);
+        }
+        self.due = None;
+    }
+
     /// Bytes that wait.
     pub(crate) fn queued(&self) -> u64 {
         self.queued
@@ -153,7 +177,8 @@ impl Pacer {
 
     /// How long the oldest packet has waited.
     pub(crate) fn queue_delay(&self, now: Time) -> Span {
-        self.oldest().map_or(Span::ZERO, |since| now.since(since))
+        let since = |queue: &VecDeque<(Time, Item)>| queue.front().map_or(now, |(since, _)| *since);
+        now.since(since(&self.repair).min(since(&self.video)))
     }
 
     /// How long packets have waited in the mean.
@@ -167,16 +192,8 @@ impl Pacer {
         now.since(mean.map_or(now, Time::from_nanos))
     }
 
-    fn oldest(&self) -> Option<Time> {
-        let front = |queue: &VecDeque<(Time, Item)>| queue.front().map(|(since, _)| *since);
-        match (front(&self.repair), front(&self.video)) {
-            (Some(repair), Some(video)) => Some(repair.min(video)),
-            (repair, video) => repair.or(video),
-        }
-    }
-
     fn has_media(&self) -> bool {
-        !(self.repair.is_empty() && self.video.is_empty())
+        self.queued > 0
     }
 
     /// The pacing rate in bytes a second, raised if needed to empty the queue in time.
@@ -292,6 +309,7 @@ impl Pacer {
     }
 
     /// Whether what comes next has no room in the window.
+    #[inline]
     fn is_full(&self) -> bool {
         let Some(window) = self.window else { return false };
         let next = self.repair.front().or(self.video.front());
@@ -330,8 +348,11 @@ impl Pacer {
         // A small packet begins a cluster, so that its rate is measured from a sharp edge.
         let next = match is_probe && self.prober.begins(now) {
             true => None,
-            false if self.repair.is_empty() => self.video.pop_front(),
-            false => self.repair.pop_front(),
+            false => {
+                let has_repair = !self.repair.is_empty();
+                let queue = if has_repair { &mut self.repair } else { &mut self.video };
+                queue.pop_front()
+            }
         };
         let size = next.map_or_else(|| self.padding_size(now, is_probe), |(_, item)| item.size);
         self.debt += f64::from(size);

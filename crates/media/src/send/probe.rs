@@ -8,7 +8,8 @@ use crate::control::Probe;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Prober {
-    waiting: VecDeque<Probe>,
+    /// Clusters that are due; the first one may have begun.
+    due: VecDeque<Probe>,
     current: Option<Cluster>,
 }
 
@@ -25,21 +26,21 @@ const LONGEST_WAIT: Span = Span::from_secs(5);
 
 impl Prober {
     pub(super) fn add(&mut self, probe: Probe) {
-        self.waiting.push_back(probe);
+        self.due.push_back(probe);
     }
 
     /// When the next packet of a cluster may leave; [`Time::NEVER`] without a cluster.
     pub(super) fn next(&self, now: Time) -> Time {
         match &self.current {
             Some(cluster) => cluster.began + cluster.probe.rate.time_for(cluster.bytes),
-            None if self.waiting.is_empty() => Time::NEVER,
+            None if self.due.is_empty() => Time::NEVER,
             None => now,
         }
     }
 
     /// Whether a cluster is due or has begun; until it is complete, nothing else leaves.
     pub(super) fn is_on(&self) -> bool {
-        self.current.is_some() || !self.waiting.is_empty()
+        !self.due.is_empty()
     }
 
     /// Whether the next packet is the first of a cluster.
@@ -55,8 +56,11 @@ impl Prober {
     /// Counts a packet of `size` bytes that leaves as part of the cluster that is due; returns its id.
     pub(super) fn send(&mut self, now: Time, size: u32) -> Option<u32> {
         if self.begins(now) {
-            let probe = self.waiting.pop_front();
-            self.current = probe.map(|probe| Cluster { probe, began: now, packets: 0, bytes: 0 });
+            if self.current.is_some() {
+                self.due.pop_front();
+            }
+            let begin = |probe: &Probe| Cluster { probe: *probe, began: now, packets: 0, bytes: 0 };
+            self.current = self.due.front().map(begin);
         }
         let cluster = self.current.as_mut()?;
         cluster.packets += 1;
@@ -64,6 +68,7 @@ impl Prober {
         let probe = cluster.probe;
         if cluster.packets >= probe.min_packets && cluster.bytes >= probe.min_bytes {
             self.current = None;
+            self.due.pop_front();
         }
         Some(probe.id)
     }

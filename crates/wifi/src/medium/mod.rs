@@ -23,7 +23,7 @@ pub use counts::{AirCounts, LinkCounts};
 use hardware::{HardwareQueue, Prepared};
 pub(crate) use link::Link;
 use multi_user::MultiUser;
-use staged::Staged;
+use staged::{Limits, Staged};
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -130,9 +130,9 @@ impl Reserved {
 /// What becomes of a packet that enters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// It is in its buffer.
+    /// It is in its buffer, or above it.
     Passed,
-    /// The buffer of its category is full, so it must [wait above](Medium::wait_above).
+    /// There is no room for all that [wait above](Medium::wait_above) the buffer of its category.
     Waits,
     /// It must be [offered](Medium::offer).
     Offered,
@@ -212,11 +212,13 @@ impl<P: Reshape + Send> Medium<P> {
             config,
         };
         if !medium.multi.as_ref().is_some_and(|multi| multi.sends_down()) {
-            let staged = || Box::new(core::array::from_fn(|_| Staged::new(stations)));
+            let staged = |limits| Box::new(core::array::from_fn(|_| Staged::new(stations, limits)));
             match medium.config.queue.hardware {
                 Hardware::None => {}
                 Hardware::Aggregates(_) => medium.prepares = true,
-                Hardware::Airtime { .. } => medium.staged = Some(staged()),
+                Hardware::Airtime { low, high, total } => {
+                    medium.staged = Some(staged(Limits { low, high, total }));
+                }
             }
         }
         medium.arrival_at = medium.next_arrival(Time::ZERO);
@@ -224,8 +226,8 @@ impl<P: Reshape + Send> Medium<P> {
         Ok(medium)
     }
 
-    /// Takes a packet in that goes into its buffer at once and changes nothing of what happens next, because its function
-    /// counts down already. Otherwise nothing has happened, and it says what must.
+    /// Takes a packet in that goes into its buffer, or above it while it is full, and changes nothing of what happens next,
+    /// because its function counts down already. Otherwise nothing has happened, and it says what must.
     #[inline(always)]
     pub(crate) fn pass(&mut self, now: Time, port: Port, packet: &P) -> Entry {
         let ac = self.category(packet);
@@ -239,20 +241,20 @@ impl<P: Reshape + Send> Medium<P> {
         if !counts_down {
             return Entry::Offered;
         }
+        // The buffer numbers what it takes.
+        let arrival = Arrival { packet, port, order: 0, now };
         if driver.is_full(ac) {
-            return Entry::Waits;
+            return if driver.keeps(ac, &arrival) { Entry::Passed } else { Entry::Waits };
         }
         if !driver.passes(ac, packet) {
             return Entry::Offered;
         }
-        // The buffer numbers what it takes.
-        driver.take(ac, &Arrival { packet, port, order: 0, now }, &mut self.store);
+        driver.take(ac, &arrival, &mut self.store);
         self.edcafs[index].pending += 1;
         Entry::Passed
     }
 
-    /// A packet enters above a buffer that is full.
-    #[inline(always)]
+    /// A packet enters above a buffer that is full, where another one may be dropped.
     pub(crate) fn wait_above(
         &mut self,
         now: Time,
@@ -683,9 +685,7 @@ impl<P: Reshape + Send> Medium<P> {
     /// Whether airtime queue limits keep further packets for a station out.
     #[inline]
     fn hardware_has_enough(&self, node: usize, ac: AccessCategory, station: usize) -> bool {
-        let hardware = self.config.queue.hardware;
-        let has_enough =
-            |staged: &[Staged; CATEGORIES]| staged[ac as usize].has_enough(station, hardware);
+        let has_enough = |staged: &[Staged; CATEGORIES]| staged[ac as usize].has_enough(station);
         node == 0 && self.staged.as_deref().is_some_and(has_enough)
     }
 
@@ -699,8 +699,8 @@ impl<P: Reshape + Send> Medium<P> {
         listener: &mut impl Listener<P>,
     ) {
         let Some(staged) = &mut self.staged else { return };
-        let (staged, hardware) = (&mut staged[ac as usize], self.config.queue.hardware);
-        if arrived.is_some_and(|station| staged.has_enough(station, hardware)) {
+        let staged = &mut staged[ac as usize];
+        if arrived.is_some_and(|station| staged.has_enough(station)) {
             return;
         }
         let (queue, store) = (&mut self.queues[0], &mut self.store);
@@ -708,21 +708,22 @@ impl<P: Reshape + Send> Medium<P> {
         // mac80211 takes frames of the voice category to be sent one by one.
         let aggregates = self.config.limits.is_aggregating() && ac != AccessCategory::Vo;
         while let Some(station) =
-            queue.choose(ac, stations, store, |_| None, |s| staged.has_enough(s, hardware))
+            queue.choose(ac, stations, store, |_| None, |s| staged.has_enough(s))
         {
             let cost = &self.links[Self::link_index(0, station, ac as usize)].cost;
             let (mut left, mut octets, port) = (0, 0, Port::down(station as u16));
-            while !staged.has_enough(station, hardware)
-                && let Some(taken) = queue.waiting(station, ac).take_first(now, store, listener)
+            let (mut waiting, mut estimates) = (queue.waiting(station, ac), Span::ZERO);
+            while !staged.has_enough(station)
+                && let Some(taken) = waiting.take_first(now, store, listener)
             {
-                let packet = store.at(taken.slot);
+                let (packet, since) = (store.at(taken), store.released(taken).arrived);
                 (left, octets) = (left + 1, octets + packet.wire_len());
-                listener.framed(now, port, packet, now.since(taken.arrived));
-                // What is under way counts against its deficit.
-                let estimate = staged.push(station, &taken, cost, aggregates, store);
-                queue.charge(ac, station, estimate);
+                listener.framed(now, port, packet, now.since(since));
+                estimates += staged.push(station, taken, cost, aggregates, store);
             }
             if left > 0 {
+                // What is under way counts against its deficit.
+                queue.charge(ac, station, estimates);
                 listener.left(port, left, octets);
             }
         }

@@ -9,16 +9,24 @@ use alloc::vec::Vec;
 use sojourn_core::{Queued, Span};
 
 use crate::phy::{Format, Mode};
-use crate::queueing::Hardware;
-use crate::store::{Chain, Released, Store};
+use crate::store::{Chain, Slot, Store};
 
 pub(super) struct Staged {
+    limits: Limits,
     stations: Vec<Station>,
     /// Stations that may have something to send.
     listed: Vec<u16>,
     came: u64,
     /// Estimated time on the air of all that is here or has been sent and is not acknowledged.
     all: Span,
+}
+
+/// The airtime queue limits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) low: Span,
+    pub(super) high: Span,
+    pub(super) total: Span,
 }
 
 struct Station {
@@ -66,7 +74,7 @@ impl Cost {
 }
 
 impl Staged {
-    pub(super) fn new(stations: usize) -> Self {
+    pub(super) fn new(stations: usize, limits: Limits) -> Self {
         let station = || Station {
             packets: Chain::EMPTY,
             is_listed: false,
@@ -74,6 +82,7 @@ impl Staged {
             estimates: VecDeque::new(),
         };
         Self {
+            limits,
             stations: (0..stations).map(|_| station()).collect(),
             listed: Vec::new(),
             came: 0,
@@ -85,15 +94,15 @@ impl Staged {
     pub(super) fn push<P: Queued + Copy>(
         &mut self,
         station: usize,
-        packet: &Released,
+        slot: Slot,
         cost: &Cost,
         aggregates: bool,
         store: &mut Store<P>,
     ) -> Span {
         let of = &mut self.stations[station];
-        let estimate = cost.of(packet.ip_len, aggregates);
+        let estimate = cost.of(store.released(slot).ip_len, aggregates);
         self.came += 1;
-        store.append_numbered(&mut of.packets, packet.slot, self.came);
+        store.append_numbered(&mut of.packets, slot, self.came);
         of.estimates.push_back(estimate);
         of.own += estimate;
         self.all += estimate;
@@ -161,8 +170,8 @@ impl Staged {
 
     /// Whether a station has as much here as the airtime queue limits allow.
     #[inline]
-    pub(super) fn has_enough(&self, station: usize, hardware: Hardware) -> bool {
-        let Hardware::Airtime { low, high, total } = hardware else { return false };
+    pub(super) fn has_enough(&self, station: usize) -> bool {
+        let Limits { low, high, total } = self.limits;
         let own = self.stations[station].own;
         own >= low && (own >= high || self.all >= total)
     }

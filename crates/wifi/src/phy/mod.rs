@@ -19,6 +19,7 @@ pub use ru::Ru;
 
 use alloc::vec::Vec;
 use core::fmt;
+use core::num::NonZeroU32;
 
 use sojourn_core::{Rate, Span, SpecError, Time};
 
@@ -199,9 +200,9 @@ impl Mode {
             data_from: start + self.preamble,
             per_octet: self.per_octet,
             before_last: self.other_bits as u32 + self.data_bits - 1,
-            data_bits: self.data_bits,
-            symbol: self.symbol,
-            grid: self.grid,
+            data_bits: NonZeroU32::new(self.data_bits).expect("a symbol carries bits"),
+            symbol: self.symbol.as_nanos() as u32,
+            grid: NonZeroU32::new(self.grid.as_nanos() as u32).expect("a grid has a width"),
         }
     }
 
@@ -302,7 +303,11 @@ impl Mode {
     }
 
     fn data_time(&self, symbols: u64) -> Span {
-        on_grid(self.symbol.as_nanos() * symbols, self.symbol, self.grid)
+        let data = self.symbol.as_nanos() * symbols;
+        match self.symbol == self.grid {
+            true => Span::from_nanos(data),
+            false => Span::from_nanos(data.next_multiple_of(self.grid.as_nanos())),
+        }
     }
 }
 
@@ -313,9 +318,10 @@ pub(crate) struct Progress {
     per_octet: u32,
     /// What is sent beside the PSDU, and all units of a symbol but one: a symbol that has begun is sent as a whole.
     before_last: u32,
-    data_bits: u32,
-    symbol: Span,
-    grid: Span,
+    data_bits: NonZeroU32,
+    /// In nanoseconds, like `grid`: a PPDU lasts less than the four seconds that 32 bits hold.
+    symbol: u32,
+    grid: NonZeroU32,
 }
 
 impl Progress {
@@ -323,17 +329,11 @@ impl Progress {
     #[inline]
     pub(crate) fn end(&self, psdu_octets: u32) -> Time {
         let symbols = (self.per_octet * psdu_octets + self.before_last) / self.data_bits;
-        self.data_from
-            + on_grid(self.symbol.as_nanos() * u64::from(symbols), self.symbol, self.grid)
-    }
-}
-
-/// The time of data symbols, as a multiple of `grid`.
-#[inline]
-fn on_grid(symbols: u64, symbol: Span, grid: Span) -> Span {
-    match symbol == grid {
-        true => Span::from_nanos(symbols),
-        false => Span::from_nanos(symbols.next_multiple_of(grid.as_nanos())),
+        let data = self.symbol * symbols;
+        // Symbols as long as the steps of the grid end on it.
+        let past = if self.symbol == self.grid.get() { 0 } else { data % self.grid };
+        let data = if past > 0 { data + self.grid.get() - past } else { data };
+        self.data_from + Span::from_nanos(data.into())
     }
 }
 

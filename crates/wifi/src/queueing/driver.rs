@@ -118,6 +118,14 @@ impl<P: Reshape + Send> Driver<P> {
         self.upper.get_mut(ac as usize).is_some_and(|upper| upper.pass(packet))
     }
 
+    /// Whether the discipline above keeps a packet, and drops none. If not, nothing has happened.
+    #[inline(always)]
+    pub(crate) fn keeps(&mut self, ac: AccessCategory, arrival: &Arrival<'_, P>) -> bool {
+        let Arrival { packet, now, .. } = *arrival;
+        let Some(upper) = self.upper.get_mut(ac as usize) else { return false };
+        upper.keep(now, packet, || arrival.addressed())
+    }
+
     /// Takes a packet in. Returns how many packets were added to the buffer.
     #[inline]
     pub(crate) fn offer(
@@ -139,7 +147,6 @@ impl<P: Reshape + Send> Driver<P> {
     }
 
     /// A packet enters the discipline above. If there is none, it is dropped.
-    #[inline(always)]
     pub(crate) fn wait_above(
         &mut self,
         ac: AccessCategory,
@@ -147,22 +154,12 @@ impl<P: Reshape + Send> Driver<P> {
         listener: &mut impl Listener<P>,
     ) {
         let Arrival { packet, port, now, .. } = *arrival;
+        if self.keeps(ac, arrival) {
+            return listener.entered(now, port, packet);
+        }
         let Some(upper) = self.upper.get_mut(ac as usize) else {
             return listener.refused(now, port, packet, DropReason::Full);
         };
-        if upper.keep(now, packet, || arrival.addressed()) {
-            return listener.entered(now, port, packet);
-        }
-        Self::enqueue(upper, arrival, listener);
-    }
-
-    #[inline(never)]
-    fn enqueue(
-        upper: &mut AnyQdisc<Addressed<P>>,
-        arrival: &Arrival<'_, P>,
-        listener: &mut impl Listener<P>,
-    ) {
-        let Arrival { packet, port, now, .. } = *arrival;
         match upper.enqueue(now, arrival.addressed(), &mut PassedOn(&mut *listener)) {
             Enqueue::Queued => listener.entered(now, port, packet),
             Enqueue::Dropped(packet, why) => {

@@ -18,7 +18,7 @@ use sojourn_qdisc::{Reshape, Sink};
 use super::{Arrival, Schedule, Stations};
 use crate::mac::edca::AccessCategory;
 use crate::port::{Listener, Port};
-use crate::store::{Chain, Released, Store};
+use crate::store::{Chain, Released, Slot, Store};
 
 const CATEGORIES: usize = AccessCategory::COUNT;
 
@@ -119,7 +119,7 @@ struct Tid {
     old: VecDeque<u32>,
     packets: u32,
     /// The packet that the queues have released and the next aggregate takes.
-    ready: Option<Released>,
+    ready: Option<Slot>,
 }
 
 impl FqMac {
@@ -207,19 +207,19 @@ impl FqMac {
 
     /// The packet that leaves next.
     #[inline]
-    pub(crate) fn first<P: Reshape>(
+    pub(crate) fn first<'a, P: Reshape>(
         &mut self,
         now: Time,
         station: usize,
         ac: AccessCategory,
-        store: &mut Store<P>,
+        store: &'a mut Store<P>,
         listener: &mut impl Listener<P>,
-    ) -> Option<&Released> {
+    ) -> Option<&'a Released> {
         let tid = station * CATEGORIES + ac as usize;
         if self.tids[tid].ready.is_none() {
             self.make_ready(now, tid, store, listener);
         }
-        self.tids[tid].ready.as_ref()
+        self.tids[tid].ready.map(|slot| store.released(slot))
     }
 
     fn make_ready<P: Reshape>(
@@ -241,7 +241,7 @@ impl FqMac {
         ac: AccessCategory,
         store: &mut Store<P>,
         listener: &mut impl Listener<P>,
-    ) -> Option<Released> {
+    ) -> Option<Slot> {
         let tid = station * CATEGORIES + ac as usize;
         let packet = match self.tids[tid].ready.take() {
             Some(ready) => ready,
@@ -258,7 +258,7 @@ impl FqMac {
         self.packets -= 1;
     }
 
-    pub(crate) fn pop(&mut self, station: usize, ac: AccessCategory) -> Option<Released> {
+    pub(crate) fn pop(&mut self, station: usize, ac: AccessCategory) -> Option<Slot> {
         let tid = station * CATEGORIES + ac as usize;
         let packet = self.tids[tid].ready.take()?;
         self.count_out(tid);
@@ -307,7 +307,7 @@ impl FqMac {
     }
 
     pub(crate) fn oldest<P: Reshape>(&self, store: &Store<P>) -> Option<Time> {
-        let ready = self.tids.iter().filter_map(|tid| Some(tid.ready.as_ref()?.arrived));
+        let ready = self.tids.iter().filter_map(|tid| Some(store.released(tid.ready?).arrived));
         let waiting =
             self.flows.iter().filter_map(|flow| Some(store.first(&flow.waiting.chain)?.arrived));
         ready.chain(waiting).min()
@@ -316,7 +316,7 @@ impl FqMac {
     /// When the packet arrived that has waited longest for a station.
     pub(crate) fn oldest_of<P: Reshape>(&self, station: usize, store: &Store<P>) -> Option<Time> {
         let tids = &self.tids[station * CATEGORIES..(station + 1) * CATEGORIES];
-        let ready = tids.iter().filter_map(|tid| Some(tid.ready.as_ref()?.arrived));
+        let ready = tids.iter().filter_map(|tid| Some(store.released(tid.ready?).arrived));
         let listed = tids.iter().flat_map(|tid| tid.new.iter().chain(&tid.old));
         let chain = |index: &u32| &self.flows[*index as usize].waiting.chain;
         let waiting = listed.filter_map(|index| Some(store.first(chain(index))?.arrived));
@@ -339,7 +339,7 @@ impl FqMac {
         tid: usize,
         store: &mut Store<P>,
         listener: &mut impl Listener<P>,
-    ) -> Option<Released> {
+    ) -> Option<Slot> {
         loop {
             let state = &mut self.tids[tid];
             let is_new = !state.new.is_empty();
@@ -380,9 +380,9 @@ impl FqMac {
                 }
                 continue;
             }
-            let packet = flow.waiting.pop(store)?;
-            flow.deficit -= store.at(packet.slot).wire_len() as i32;
-            return Some(packet);
+            let (slot, wire_len) = flow.waiting.pop(store)?;
+            flow.deficit -= wire_len as i32;
+            return Some(slot);
         }
     }
 
@@ -397,12 +397,12 @@ impl FqMac {
         let longest = listed.copied().max_by_key(|index| self.flows[*index as usize].waiting.bytes);
         let Some(longest) = longest else { return };
         let flow = &mut self.flows[longest as usize];
-        let Some(packet) = flow.waiting.pop(store) else { return };
+        let Some((slot, _)) = flow.waiting.pop(store) else { return };
         let tid = flow.tid as usize;
         self.packets -= 1;
         self.tids[tid].packets -= 1;
         self.dropped[tid % CATEGORIES] += 1;
-        listener.dropped(now, packet.port, store.vacate(packet.slot), DropReason::Overflow);
+        listener.dropped(now, port_of(tid), store.vacate(slot), DropReason::Overflow);
     }
 
     fn hash(&self, packet: &impl Queued) -> u32 {
@@ -414,11 +414,12 @@ impl FqMac {
 }
 
 impl Waiting {
-    fn pop<P: Reshape>(&mut self, store: &mut Store<P>) -> Option<Released> {
-        let packet = store.pop(&mut self.chain)?;
+    /// Takes out the first packet; also says how many bytes it has.
+    fn pop<P: Reshape>(&mut self, store: &mut Store<P>) -> Option<(Slot, u32)> {
+        let (released, packet) = store.pop_if(&mut self.chain, |_| true)?;
         self.packets -= 1;
-        self.bytes -= u64::from(store.at(packet.slot).wire_len());
-        Some(packet)
+        self.bytes -= u64::from(packet.wire_len());
+        Some((released.slot, packet.wire_len()))
     }
 }
 
@@ -430,8 +431,8 @@ struct Stored<'a, P> {
 
 impl<P: Reshape> Source<P> for Stored<'_, P> {
     fn head(&self) -> Option<(&P, Time)> {
-        let head = self.store.first(&self.waiting.chain)?;
-        Some((self.store.at(head.slot), head.arrived))
+        let (released, packet) = self.store.front(&self.waiting.chain)?;
+        Some((packet, released.arrived))
     }
 
     fn head_mut(&mut self) -> Option<&mut P> {
@@ -440,8 +441,8 @@ impl<P: Reshape> Source<P> for Stored<'_, P> {
     }
 
     fn pop(&mut self) -> Option<P> {
-        let packet = self.waiting.pop(self.store)?;
-        Some(*self.store.vacate(packet.slot))
+        let (slot, _) = self.waiting.pop(self.store)?;
+        Some(*self.store.vacate(slot))
     }
 
     fn backlog(&self) -> u64 {

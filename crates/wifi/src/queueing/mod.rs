@@ -20,7 +20,7 @@ use sojourn_qdisc::Reshape;
 
 use crate::mac::edca::AccessCategory;
 use crate::port::Listener;
-use crate::store::{Chain, Released, Store};
+use crate::store::{Chain, Released, Slot, Store};
 
 /// How packets wait in the access point.
 #[derive(Clone, Debug, PartialEq)]
@@ -133,7 +133,9 @@ impl Waiting<'_> {
     pub(crate) fn pop<P: Reshape + Send>(&mut self, store: &mut Store<P>) -> Option<Released> {
         match self {
             Self::Chain(chain) => store.pop(chain),
-            Self::Managed { queue, station, ac } => queue.pop(*station, *ac),
+            Self::Managed { queue, station, ac } => {
+                queue.pop(*station, *ac).map(|slot| *store.released(slot))
+            }
         }
     }
 
@@ -144,9 +146,9 @@ impl Waiting<'_> {
         now: Time,
         store: &mut Store<P>,
         listener: &mut impl Listener<P>,
-    ) -> Option<Released> {
+    ) -> Option<Slot> {
         match self {
-            Self::Chain(chain) => store.pop(chain),
+            Self::Chain(chain) => store.pop(chain).map(|released| released.slot),
             Self::Managed { queue, station, ac } => {
                 queue.take_first(now, *station, *ac, store, listener)
             }
@@ -166,7 +168,11 @@ impl Waiting<'_> {
             Self::Chain(chain) => store.pop_if(chain, may).map(|(released, _)| released),
             Self::Managed { queue, station, ac } => {
                 let first = queue.first(now, *station, *ac, store, listener)?;
-                if may(first) { queue.pop(*station, *ac) } else { None }
+                if may(first) {
+                    queue.pop(*station, *ac).map(|slot| *store.released(slot))
+                } else {
+                    None
+                }
             }
         }
     }

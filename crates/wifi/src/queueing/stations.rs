@@ -93,12 +93,16 @@ impl Stations {
     }
 
     /// The station has packets of the category.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn join(&mut self, ac: AccessCategory, station: usize) {
         let index = station * CATEGORIES + ac as usize;
-        if self.is_listed[index] {
-            return;
+        if !self.is_listed[index] {
+            self.list(ac, station, index);
         }
+    }
+
+    #[inline(never)]
+    fn list(&mut self, ac: AccessCategory, station: usize, index: usize) {
         self.is_listed[index] = true;
         self.is_noted[ac as usize] = false;
         let lists = &mut self.lists[ac as usize];
@@ -204,15 +208,17 @@ impl Stations {
         }
         let least = i64::from(airtime.refills_at_zero);
         let index = |station: u16| usize::from(station) * CATEGORIES + ac as usize;
-        let left = lists.old.iter().map(|station| {
+        let mut rounds = i64::MAX;
+        for station in &lists.old {
             let lacks = least - 1 - self.deficits[index(*station)];
-            lacks.div_euclid(self.quanta[usize::from(*station)])
-        });
-        let rounds = left.min().unwrap_or(0);
-        if rounds > 0 {
-            for station in &lists.old {
-                self.deficits[index(*station)] += rounds * self.quanta[usize::from(*station)];
+            let quantum = self.quanta[usize::from(*station)];
+            if lacks < quantum {
+                return;
             }
+            rounds = rounds.min(lacks / quantum);
+        }
+        for station in &lists.old {
+            self.deficits[index(*station)] += rounds * self.quanta[usize::from(*station)];
         }
     }
 }

@@ -74,7 +74,7 @@ impl<P: Carried> Radio<P> {
         wake
     }
 
-    /// The same where there is room only above the buffer.
+    /// The same where there is no room above the buffer either.
     #[inline(never)]
     fn enter_above(
         &mut self,

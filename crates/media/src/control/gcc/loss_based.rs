@@ -18,7 +18,7 @@ pub(super) enum State {
 }
 
 /// Bytes that were sent in some time, and how many of them were lost.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Observation {
     sent: f64,
     lost: f64,
@@ -50,11 +50,13 @@ pub(super) struct LossBased {
     config: Config,
     min: f64,
     max: f64,
-    /// The newest is the last.
+    /// The newest is the first.
     observations: Vec<Observation>,
     /// How many observations were made in all.
     count: u64,
-    partial: Observation,
+    /// Bytes of the observation that is being made: all, and those of `missing`.
+    sent: u64,
+    lost: u64,
     /// The packets of it that are lost so far.
     missing: Vec<u64>,
     /// When the newest packet of the newest observation was sent.
@@ -86,7 +88,8 @@ impl LossBased {
             max,
             observations: Vec::new(),
             count: 0,
-            partial: Observation::default(),
+            sent: 0,
+            lost: 0,
             missing: Vec::new(),
             observed: None,
             best: None,
@@ -166,46 +169,39 @@ impl LossBased {
 
     /// Adds packets; true when an observation is complete.
     fn observe(&mut self, reports: &[Report]) -> bool {
-        let (mut first, mut last) = (Time::NEVER, Time::ZERO);
+        let (Some(first), Some(last)) = (reports.first(), reports.last()) else { return false };
         for report in reports {
-            let (number, size) = (report.packet.number, f64::from(report.packet.size));
-            self.partial.sent += size;
+            let (number, size) = (report.packet.number, u64::from(report.packet.size));
+            self.sent += size;
             if report.arrived.is_none() {
-                self.partial.lost += size;
+                self.lost += size;
                 self.missing.push(number);
             } else if !self.missing.is_empty()
                 && let Some(place) = self.missing.iter().position(|own| *own == number)
             {
                 // It was only overtaken.
                 self.missing.swap_remove(place);
-                self.partial.lost -= size;
+                self.lost -= size;
             }
-            first = first.min(report.packet.at);
-            last = last.max(report.packet.at);
         }
-        if reports.is_empty() {
-            return false;
-        }
-        let since = *self.observed.get_or_insert(first);
-        let lasted = last.since(since);
+        let since = *self.observed.get_or_insert(first.packet.at);
+        let lasted = last.packet.at.since(since);
         if lasted.is_zero() || lasted < self.config.loss_observation {
             return false;
         }
-        self.observed = Some(last);
-        let rate = self.partial.sent * 8.0 / lasted.as_secs_f64();
-        if self.observations.len() == self.weights.len() {
-            self.observations.remove(0);
-        }
-        let Observation { sent, lost, .. } = self.partial;
-        self.observations.push(Observation {
+        self.observed = Some(last.packet.at);
+        let (sent, lost) = (self.sent as f64, self.lost as f64);
+        let observation = Observation {
             sent,
             lost,
-            rate,
+            rate: sent * 8.0 / lasted.as_secs_f64(),
             k_lost: lost / 1e3,
             k_arrived: (sent - lost) / 1e3,
             k_sent: sent / 1e3,
-        });
-        self.partial = Observation::default();
+        };
+        self.observations.truncate(self.weights.len() - 1);
+        self.observations.insert(0, observation);
+        (self.sent, self.lost) = (0, 0);
         self.missing.clear();
         self.count += 1;
         true
@@ -213,7 +209,7 @@ impl LossBased {
 
     /// Observations with their weights.
     fn weighted(&self) -> impl Iterator<Item = (f64, &Observation)> {
-        self.weights.iter().copied().zip(self.observations.iter().rev())
+        self.weights.iter().copied().zip(&self.observations)
     }
 
     /// The share of bytes that were lost, without the observations with the largest and the least loss.
@@ -307,15 +303,15 @@ impl LossBased {
     fn likelihood(&self, candidate: &Candidate) -> f64 {
         let bias = self.bias(candidate.bandwidth / 1e3);
         // Observations with rates below the candidate's bandwidth have the same probability; its
-        // logarithms are computed once. Where nothing was lost, one of them is enough.
-        let (mut log_lost, mut log_arrived) = (Logarithm::default(), Logarithm::default());
-        let below = probability(candidate, 0.0);
+        // logarithms are computed once.
+        let below = Logarithms::of(probability(candidate, 0.0), true);
         self.weighted().fold(0.0, |sum, (weight, one)| {
-            let is_above = one.rate > candidate.bandwidth;
-            let p = if is_above { probability(candidate, one.rate) } else { below };
             let (lost, sent) = (one.k_lost, one.k_sent);
-            let of_lost = if lost == 0.0 { 0.0 } else { lost * log_lost.of(p) };
-            let likelihood = of_lost + (sent - lost) * log_arrived.of(1.0 - p);
+            let of = match one.rate > candidate.bandwidth {
+                true => Logarithms::of(probability(candidate, one.rate), lost != 0.0),
+                false => below,
+            };
+            let likelihood = lost * of.lost + (sent - lost) * of.arrived;
             sum + weight * (likelihood + bias * sent)
         })
     }
@@ -414,21 +410,18 @@ impl LossBased {
     }
 }
 
-/// The last number of which a logarithm was asked for, and that.
-struct Logarithm(f64, f64);
-
-impl Default for Logarithm {
-    fn default() -> Self {
-        Self(1.0, 0.0)
-    }
+/// Logarithms of the probabilities that a byte is lost and that it arrives.
+#[derive(Clone, Copy)]
+struct Logarithms {
+    lost: f64,
+    arrived: f64,
 }
 
-impl Logarithm {
-    fn of(&mut self, number: f64) -> f64 {
-        if self.0 != number {
-            *self = Self(number, libm::log(number));
-        }
-        self.1
+impl Logarithms {
+    /// Where nothing was lost the first of them doesn't matter.
+    fn of(lost: f64, any_lost: bool) -> Self {
+        let arrived = libm::log(1.0 - lost);
+        Self { lost: if any_lost { libm::log(lost) } else { 0.0 }, arrived }
     }
 }
 

@@ -21,6 +21,7 @@ mod trendline;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::num::NonZeroU64;
 
 use sojourn_core::param::{number, rate, time, whole};
 use sojourn_core::{Rate, Span, SpecError, Time};
@@ -36,7 +37,7 @@ use self::throughput::Throughput;
 use self::trendline::{Trendline, Usage};
 use super::{
     Algorithm, Controller, Estimates, Feedback, FeedbackKind, LIBWEBRTC_BURST, LIBWEBRTC_LIMIT,
-    Outputs, Outstanding, Probe, ReceiverReport, Sent, Setup, Stack, in_order,
+    Outputs, Outstanding, Probe, ReceiverReport, Report, Sent, Setup, Stack, in_order,
 };
 
 const FASTEST: Rate = Rate::from_bps(1_000_000_000_000);
@@ -165,10 +166,12 @@ struct Gcc {
     probing: Probing,
     alr: Alr,
     in_flight: InFlight,
+    /// The step of the clock that stamps packets when they leave, in nanoseconds; one where their times are exact.
+    clock: NonZeroU64,
     has_feedback: bool,
     usage_before: Usage,
-    /// When the packets of a report arrived, and their places in it; kept for the next one.
-    arrived: Vec<(Time, u32)>,
+    /// A report's packets in the order of their arrival, where they arrived in another than they left in.
+    by_arrival: Vec<Report>,
 }
 
 impl Gcc {
@@ -195,9 +198,10 @@ impl Gcc {
             probing: Probing::new(config, setup.max_rate.as_bps() as f64),
             alr: Alr::new(config),
             in_flight: InFlight::new(config),
+            clock: NonZeroU64::new(config.clock.as_nanos()).unwrap_or(NonZeroU64::MIN),
             has_feedback: false,
             usage_before: Usage::Normal,
-            arrived: Vec::new(),
+            by_arrival: Vec::new(),
             config: config.clone(),
         };
         gcc.alr.set_estimate(start);
@@ -254,10 +258,9 @@ impl Gcc {
     }
 }
 
-/// The time in whole steps of a clock.
-fn counted(at: Time, clock: Span) -> Time {
-    let past = at.as_nanos().checked_rem(clock.as_nanos());
-    at - Span::from_nanos(past.unwrap_or(0))
+/// The time in whole steps of a clock of so many nanoseconds.
+fn counted(at: Time, clock: NonZeroU64) -> Time {
+    at - Span::from_nanos(at.as_nanos() % clock)
 }
 
 impl Controller for Gcc {
@@ -276,21 +279,27 @@ impl Controller for Gcc {
         let oldest = feedback.reports.iter().find(|report| report.arrived.is_some());
         let oldest = oldest.map(|report| report.packet.at);
         self.in_flight.on_report(now, oldest, feedback.in_flight, before);
-        let places = feedback.reports.iter().zip(0..);
-        self.arrived.clear();
-        self.arrived.extend(places.filter_map(|(report, place)| Some((report.arrived?, place))));
-        // Those that arrived at one time stay in the order of sending.
-        self.arrived.sort_by_key(|(at, _)| *at);
+        let any_arrived = oldest.is_some();
+        if any_arrived {
+            self.trendline.on_report(&self.config, now);
+        }
+        let mut reports = feedback.reports;
+        if !reports.is_sorted_by_key(|report| report.arrived) {
+            self.by_arrival.clear();
+            self.by_arrival.extend_from_slice(reports);
+            // Those that arrived at one time stay in the order of sending.
+            self.by_arrival.sort_by_key(|report| report.arrived);
+            reports = &self.by_arrival;
+        }
         let mut probed = None;
-        for (at, place) in &self.arrived {
-            let report = &feedback.reports[*place as usize];
-            let packet = &report.packet;
-            let left = counted(packet.at, self.config.clock);
-            self.throughput.on_packet(left, *at, packet.size);
-            self.trendline.on_packet(&self.config, now, left, *at);
+        for Report { packet, arrived, .. } in reports {
+            let Some(at) = *arrived else { continue };
+            let left = counted(packet.at, self.clock);
+            self.throughput.on_packet(left, at, packet.size);
+            self.trendline.on_packet(left, at);
             if let Some(id) = packet.probe {
                 let packet = Sent { at: left, ..*packet };
-                probed = self.probes.on_packet(id, &packet, *at).or(probed);
+                probed = self.probes.on_packet(id, &packet, at).or(probed);
             }
         }
         let acknowledged = self.throughput.rate();
@@ -306,9 +315,7 @@ impl Controller for Gcc {
         let usage = self.trendline.usage();
         let recovered = self.usage_before == Usage::Under && usage == Usage::Normal;
         self.usage_before = usage;
-        if !self.arrived.is_empty()
-            && let Some(rate) = self.by_delay(now, acknowledged, probed)
-        {
+        if any_arrived && let Some(rate) = self.by_delay(now, acknowledged, probed) {
             self.delay_limit = rate;
         }
         self.loss.update(feedback.reports, self.delay_limit, in_alr);

@@ -10,8 +10,8 @@ pub(super) struct Throughput {
     window: VecDeque<Seen>,
     /// Sum of the sizes of all packets in the window.
     bytes: u64,
-    /// The latest time of sending among packets that have left the window.
-    discarded: Option<Time>,
+    /// The latest time of sending among packets that have left the window; zero before one has.
+    discarded: Time,
     /// How many packets in the window were sent earlier than the packet that arrived just before them.
     reordered: usize,
     /// How many packets have left the window at its front.
@@ -58,12 +58,8 @@ impl Throughput {
     pub(super) fn on_packet(&mut self, sent: Time, arrived: Time, size: u32) {
         let seen = Seen { sent, arrived, size };
         self.bytes += u64::from(size);
-        let mut newest = arrived;
         match self.window.back() {
-            Some(last) if last.arrived > arrived => {
-                newest = last.arrived;
-                self.insert(seen);
-            }
+            Some(last) if last.arrived > arrived => self.insert(seen),
             Some(last) => {
                 self.reordered += usize::from(sent < last.sent);
                 let number = self.popped + self.window.len() as u64;
@@ -72,23 +68,35 @@ impl Throughput {
             }
             None => self.window.push_back(seen),
         }
-        self.shorten(newest);
     }
 
-    /// Takes packets out at the front until the window, which ends at `newest`, is as short as it may be.
-    fn shorten(&mut self, newest: Time) {
-        let Some(mut first) = self.window.front().copied() else { return };
-        while is_too_long(self.window.len(), newest.since(first.arrived)) {
-            self.window.pop_front();
-            self.popped += 1;
+    /// Takes packets out at the front until the window is as short as it may be. A packet that makes it too long still does when
+    /// others have come, so this is done once for all packets of a report.
+    fn shorten(&mut self) {
+        let packets = self.window.len();
+        let newest = self.window.back().map_or(Time::ZERO, |last| last.arrived);
+        let mut old = 0;
+        for first in &self.window {
+            if !is_too_long(packets - old, newest.since(first.arrived)) {
+                break;
+            }
             self.bytes -= u64::from(first.size);
-            self.discarded = self.discarded.max(Some(first.sent));
-            // A gap before the first packet of the window does not count.
-            self.longest.forget(self.popped);
-            let Some(next) = self.window.front().copied() else { return };
-            self.reordered -= usize::from(next.sent < first.sent);
-            first = next;
+            self.discarded = self.discarded.max(first.sent);
+            old += 1;
         }
+        if self.reordered > 0 {
+            self.reordered -= self.reordered_among(old);
+        }
+        self.window.drain(..old);
+        self.popped += old as u64;
+        // A gap before the first packet of the window does not count.
+        self.longest.forget(self.popped);
+    }
+
+    /// How many of the first `pairs` of packets that arrived one after the other left the other way round.
+    fn reordered_among(&self, pairs: usize) -> usize {
+        let pairs = self.window.iter().zip(self.window.iter().skip(1)).take(pairs);
+        pairs.filter(|(before, after)| after.sent < before.sent).count()
     }
 
     /// Adds a packet that arrived before others that were reported earlier.
@@ -96,8 +104,7 @@ impl Throughput {
     fn insert(&mut self, seen: Seen) {
         let at = self.window.partition_point(|other| other.arrived <= seen.arrived);
         self.window.insert(at, seen);
-        let pairs = self.window.iter().zip(self.window.iter().skip(1));
-        self.reordered = pairs.filter(|(before, after)| after.sent < before.sent).count();
+        self.reordered = self.reordered_among(self.window.len());
         self.longest = Longest::default();
     }
 
@@ -118,6 +125,7 @@ impl Throughput {
 
     /// In bit/s; `None` as long as too few packets are known.
     pub(super) fn rate(&mut self) -> Option<f64> {
+        self.shorten();
         if self.window.len() < LEAST {
             return None;
         }
@@ -143,7 +151,7 @@ impl Throughput {
             Leaving { packets: 0, bytes: 0, first: Time::NEVER, last: Time::ZERO, last_bytes: 0 };
         if let (0, Some(first), Some(last)) =
             (self.reordered, self.window.front(), self.window.back())
-            && self.discarded.is_none_or(|discarded| discarded <= first.sent)
+            && self.discarded <= first.sent
         {
             leaving.packets = self.window.len();
             leaving.bytes = self.bytes;
@@ -153,7 +161,7 @@ impl Throughput {
         }
         for Seen { sent, size, .. } in &self.window {
             // A packet sent long before the others was reordered, and says nothing of the rate.
-            if self.discarded.is_some_and(|discarded| *sent < discarded) {
+            if *sent < self.discarded {
                 continue;
             }
             leaving.packets += 1;
@@ -277,8 +285,7 @@ mod tests {
         let bytes: u64 = kept.window.iter().skip(1).map(|seen| u64::from(seen.size)).sum();
         let lasted = last.arrived.since(first.arrived).saturating_sub(gaps[0]) + gaps[1];
         let arriving = bytes as f64 * 8.0 / lasted.max(SHORTEST).as_secs_f64();
-        let discarded = kept.discarded.unwrap_or(Time::ZERO);
-        let fit = || kept.window.iter().filter(|seen| seen.sent >= discarded);
+        let fit = || kept.window.iter().filter(|seen| seen.sent >= kept.discarded);
         if fit().count() < LEAST {
             return Some(arriving);
         }
@@ -293,14 +300,20 @@ mod tests {
         fn what_is_kept_up_to_date_is_what_the_window_holds(
             packets in proptest::collection::vec((0_u64..80, 0_u64..300, 1_u32..1500), 10..200),
         ) {
-            let mut throughput = Throughput::default();
+            let (mut throughput, mut seldom_asked) = (Throughput::default(), Throughput::default());
             let mut now = 0;
             for (gap, transit, size) in packets {
                 now += gap;
-                throughput.on_packet(ms(now), ms(now + transit * transit / 300), size);
+                for throughput in [&mut throughput, &mut seldom_asked] {
+                    throughput.on_packet(ms(now), ms(now + transit * transit / 300), size);
+                }
+                let rate = throughput.rate();
                 let expected =
                     (throughput.window.len() >= LEAST).then(|| looked_at_anew(&throughput)).flatten();
-                proptest::prop_assert_eq!(throughput.rate(), expected);
+                proptest::prop_assert_eq!(rate, expected);
+                if size % 7 == 0 {
+                    proptest::prop_assert_eq!(seldom_asked.rate(), rate);
+                }
             }
         }
     }

@@ -93,12 +93,15 @@ impl Trendline {
         self.threshold
     }
 
-    /// Takes a packet's arrival from feedback that came `now`.
-    pub(super) fn on_packet(&mut self, config: &Config, now: Time, sent: Time, arrived: Time) {
+    /// A report of arrivals came; each of its packets follows.
+    pub(super) fn on_report(&mut self, config: &Config, now: Time) {
         if self.last_seen.is_some_and(|last| now.since(last) > STREAM_TIMEOUT) {
             *self = Self::new(config);
         }
         self.last_seen = Some(now);
+    }
+
+    pub(super) fn on_packet(&mut self, sent: Time, arrived: Time) {
         if let Some(deltas) = self.groups.on_packet(sent, arrived) {
             self.on_deltas(deltas, arrived);
         }
