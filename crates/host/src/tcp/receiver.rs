@@ -583,7 +583,9 @@ impl<R: Reads> Receiver<R> {
     fn on_early_elsewhere(&mut self, mut arrived: Range, joined: u64) {
         // All ranges that overlap or touch what arrived become one.
         let from = self.ranges.partition_point(|range| range.end < arrived.start);
-        let to = self.ranges.partition_point(|range| range.start <= arrived.end);
+        // Seldom more than two, so they are not worth a search.
+        let touched = self.ranges.range(from..).take_while(|range| range.start <= arrived.end);
+        let to = from + touched.count();
         let is_known = self
             .ranges
             .get(from)
