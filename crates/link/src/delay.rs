@@ -53,7 +53,7 @@ impl<T: Copy> DelayLine<T> {
     }
 
     /// Adds `item`, to wait from `now` on behind all that wait already, and gives its place.
-    #[inline]
+    #[inline(always)]
     pub fn wait(&mut self, now: Time, item: T) -> &mut (Time, T) {
         if self.put - self.taken == self.slots.len() {
             self.grow(item);

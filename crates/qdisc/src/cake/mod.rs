@@ -388,11 +388,28 @@ impl<P: Reshape + Send> Qdisc<P> for Cake<P> {
         Enqueue::Queued
     }
 
-    #[inline(always)]
     fn dequeue(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Dequeue<P> {
         let (place, wait) = self.choose(now, sink);
         match self.store.packets.taken(place) {
             Some(slot) => Dequeue::Packet(slot.packet, wait),
+            None if wait == Span::ZERO => Dequeue::Empty,
+            None => Dequeue::NotBefore(now + wait),
+        }
+    }
+
+    #[inline(always)]
+    fn dequeue_copied(
+        &mut self,
+        now: Time,
+        sink: &mut dyn Sink<P>,
+        take: impl FnOnce(&P),
+    ) -> Dequeue<()> {
+        let (place, wait) = self.choose(now, sink);
+        match self.store.packets.taken(place) {
+            Some(slot) => {
+                take(&slot.packet);
+                Dequeue::Packet((), wait)
+            }
             None if wait == Span::ZERO => Dequeue::Empty,
             None => Dequeue::NotBefore(now + wait),
         }

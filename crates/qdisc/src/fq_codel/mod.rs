@@ -342,13 +342,25 @@ impl<P: Queued + Copy + Send> Qdisc<P> for FqCodel<P> {
         Enqueue::Queued
     }
 
-    #[inline(always)]
     fn dequeue(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Dequeue<P> {
         let (place, wait) = self.choose(now, sink);
         match self.store.packets.taken(place) {
             Some(slot) => Dequeue::Packet(slot.packet, wait),
             None => Dequeue::Empty,
         }
+    }
+
+    #[inline(always)]
+    fn dequeue_copied(
+        &mut self,
+        now: Time,
+        sink: &mut dyn Sink<P>,
+        take: impl FnOnce(&P),
+    ) -> Dequeue<()> {
+        let (place, wait) = self.choose(now, sink);
+        let Some(slot) = self.store.packets.taken(place) else { return Dequeue::Empty };
+        take(&slot.packet);
+        Dequeue::Packet((), wait)
     }
 
     fn backlog(&self) -> Backlog {
