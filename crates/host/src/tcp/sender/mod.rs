@@ -260,16 +260,12 @@ impl Sender {
     /// A packet from the receiver arrived.
     #[inline(always)]
     pub fn on_packet<O: Observer>(&mut self, now: Time, packet: &Packet, observer: &mut O) {
-        match &packet.body {
-            Body::Ack(ack) => {
-                self.on_ack(now, packet, ack, observer);
-                self.echo = packet.sent;
-            }
-            Body::Handshake { asked, ecn } => {
-                self.on_established(now, now.since(*asked), *ecn);
-                self.echo = packet.sent;
-            }
-            _ => {}
+        if let Body::Ack(ack) = &packet.body {
+            self.on_ack(now, packet, ack, observer);
+            self.echo = packet.sent;
+        } else if let Body::Handshake { asked, ecn } = &packet.body {
+            self.on_established(now, now.since(*asked), *ecn);
+            self.echo = packet.sent;
         }
     }
 
