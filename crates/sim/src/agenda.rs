@@ -84,27 +84,36 @@ impl Agenda {
     /// Not inlined, so that [`Agenda::set`] can be inlined where it is called for every packet.
     #[inline(never)]
     fn set_other(&mut self, place: Place, at: Time) {
-        let key = self.key(place, at);
         let end = place.0.wrapping_sub(self.first_end);
-        if let Some(wake) = self.end_wakes.get_mut(end as usize) {
-            *wake = at;
-            self.others.set(end, key);
-        } else if place.0 >= self.first_quiet {
+        if (end as usize) < self.end_wakes.len() {
+            self.set_end(end, at);
+            return;
+        }
+        let key = self.key(place, at);
+        if place.0 >= self.first_quiet {
             self.quiet.set(place.0 - self.first_quiet, key);
             return;
-        } else {
-            let leaf = self.end_wakes.len() as u32 + place.0 - self.first_other - 1;
-            self.others.set(leaf, key);
         }
+        let leaf = self.end_wakes.len() as u32 + place.0 - self.first_other - 1;
+        self.others.set(leaf, key);
         self.others_first = self.third.min(self.others.first);
     }
 
-    /// Sets the wake of an end, by its number among the ends, only if `at` comes before the present
-    /// one. An end that is called too early only names its wake again.
+    /// Sets the wake of an end, by its number among the ends.
+    #[inline(never)]
+    pub(crate) fn set_end(&mut self, end: u32, at: Time) {
+        let key = self.key(Place(self.first_end + end), at);
+        self.end_wakes[end as usize] = at;
+        self.others.set(end, key);
+        self.others_first = self.third.min(self.others.first);
+    }
+
+    /// [`Agenda::set_end`] only if `at` comes before the present wake. An end that is called too early only names its wake
+    /// again.
     #[inline(always)]
     pub(crate) fn set_end_if_sooner(&mut self, end: u32, at: Time) {
         if at < self.end_wakes[end as usize] {
-            self.set_other(Place(self.first_end + end), at);
+            self.set_end(end, at);
         }
     }
 

@@ -21,7 +21,7 @@ impl<O: Observer> Engine<'_, O> {
             self.drain_sender(flow);
         }
         let wake = self.flows[flow].ends.next_sender_wake();
-        self.agenda.set(place, wake);
+        self.agenda.set_end(end_of(flow, SENDER), wake);
         Ok(())
     }
 
@@ -131,7 +131,7 @@ impl<O: Observer> Engine<'_, O> {
             }
         }
         let wake = self.flows[flow].ends.next_receiver_wake();
-        self.agenda.set(place, wake);
+        self.agenda.set_end(end_of(flow, RECEIVER), wake);
     }
 
     /// Wakes the end that sends in that direction, of a flow that is no lone TCP connection.
