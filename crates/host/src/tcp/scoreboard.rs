@@ -196,7 +196,7 @@ impl Scoreboard {
 
     /// Removes all records up to that of `last`. None of them has a history, so no outstanding
     /// segment was sent before them, and they are the first in the order of transmission.
-    #[inline]
+    #[inline(always)]
     pub(super) fn drop_untouched(&mut self, last: u32) {
         debug_assert_eq!(self.oldest, self.first);
         let after = self.record(last).after;
