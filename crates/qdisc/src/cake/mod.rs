@@ -76,7 +76,8 @@ impl<P: Queued + Copy> Cake<P> {
     fn choose_tin(&mut self, now: Time) -> Option<usize> {
         self.cur_tin = if !self.shaper.is_shaping() {
             self.next_tin_in_rotation()?
-        } else if self.busy_tins.is_power_of_two() {
+        } else if self.busy_tins & self.busy_tins.saturating_sub(1) == 0 {
+            // Some tin has flows, as packets wait: this one alone.
             self.busy_tins.trailing_zeros() as usize
         } else {
             self.due_tin(now)?
