@@ -182,21 +182,21 @@ impl<const WAYS: usize> Tournament<WAYS> {
 
     #[inline(never)]
     fn climb(&mut self, leaf: u32, mut key: u64) {
-        let mut place = self.leaves * WAYS + leaf as usize;
+        let (mut group, mut slot) = (self.leaves + leaf as usize / WAYS, leaf as usize % WAYS);
         loop {
-            let keys = &mut self.below[place / WAYS];
-            keys[place % WAYS] = key;
-            key = least(keys);
-            // The group that it belongs to is the place in the level above.
-            let Some(above) = (place / WAYS).checked_sub(WAYS) else {
-                self.set_last(place / WAYS, key);
-                return;
-            };
+            let keys = &mut self.below[group];
             // The place stays the same, and so does everything above it.
-            if self.below[above / WAYS][above % WAYS] == key {
+            if keys[slot] == key {
                 return;
             }
-            place = above;
+            keys[slot] = key;
+            key = least(keys);
+            // The place of this group in the level above.
+            let Some(above) = group.checked_sub(WAYS) else {
+                self.set_last(group, key);
+                return;
+            };
+            (group, slot) = (above / WAYS, above % WAYS);
         }
     }
 }
