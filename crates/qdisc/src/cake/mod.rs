@@ -370,7 +370,9 @@ impl<P: Reshape + Send> Qdisc<P> for Cake<P> {
             }
         }
         let mut sizes = (packet.wire_len(), slot.truesize);
-        tin.stats.max_len = tin.stats.max_len.max(sizes.0);
+        if sizes.0 > tin.stats.max_len {
+            tin.stats.max_len = sizes.0;
+        }
         let is_split = self.config.split_gso && packet.segments() > 1;
         if is_split {
             sizes = push_all_but_last(place, tin, queue, &mut self.store, now);
@@ -382,7 +384,9 @@ impl<P: Reshape + Send> Qdisc<P> for Cake<P> {
             self.filter_acks(index, queue, now, sink);
         }
         let totals = &mut self.store.totals;
-        totals.buffer_max_used = totals.buffer_max_used.max(totals.buffer_used);
+        if totals.buffer_used > totals.buffer_max_used {
+            totals.buffer_max_used = totals.buffer_used;
+        }
         while self.store.totals.buffer_used > self.buffer_limit && self.drop_from_longest(now, sink)
         {
         }
