@@ -72,7 +72,7 @@ impl Agenda {
     pub(crate) fn set(&mut self, place: Place, at: Time) {
         if place.0 < self.first_other {
             let key = self.key(place, at);
-            self.pair.set(place.0, key);
+            self.pair.set_last(place.0 as usize, key);
         } else if place.0 == self.third_place {
             self.third = self.key(place, at);
             self.others_first = self.third.min(self.others.first);
