@@ -199,10 +199,8 @@ impl<O: Observer> Engine<'_, O> {
         self.sent += u64::from(packet.wire_len());
         let who = Who::Flow(packet.flow);
         self.observer.record(self.now, who, &Event::Sent { packet });
-        match self.entries[flow][packet.direction as usize] {
-            Some(port) => self.offer(port.index(), packet),
-            None => self.propagate(packet, self.now),
-        }
+        let entry = self.entries[flow][packet.direction as usize];
+        self.offer(entry as usize, packet);
     }
 
     /// The flow's own propagation of the packet begins at `from`.
