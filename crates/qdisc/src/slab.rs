@@ -78,20 +78,24 @@ impl<P: Queued + Copy> Slab<P> {
     /// Puts a packet behind those of a queue.
     #[inline]
     pub(crate) fn push(&mut self, fifo: &mut Fifo, arrived: Time, packet: P) {
-        let (place, _) = self.put(arrived, packet);
+        let (place, _) = self.put(arrived, || packet);
         self.append(fifo, place);
     }
 
-    /// Stores a packet, which must be appended to a queue at once. A caller that does this before anything else, and then looks
-    /// at the packet where it lies, spares a copy of it.
+    /// Stores a packet, which must be appended to a queue at once. It is made where it will lie; a caller that has it already,
+    /// stores it before anything else and then looks at it there, spares a copy of it.
     #[inline(always)]
-    pub(crate) fn put(&mut self, arrived: Time, packet: P) -> (Place, &mut Slot<P>) {
+    pub(crate) fn put(
+        &mut self,
+        arrived: Time,
+        packet: impl FnOnce() -> P,
+    ) -> (Place, &mut Slot<P>) {
         if self.free as usize >= self.slots.len() {
-            return self.grow(arrived, &packet);
+            return self.grow(arrived, &packet());
         }
         let place = Place(self.free);
         let slot = &mut self.slots[self.free as usize];
-        slot.packet = packet;
+        slot.packet = packet();
         self.free = slot.next;
         (slot.arrived, slot.truesize, slot.next) = (arrived, slot.packet.truesize(), NONE);
         (place, slot)
