@@ -78,26 +78,35 @@ impl<P: Queued + Copy> Slab<P> {
     /// Puts a packet behind those of a queue.
     #[inline]
     pub(crate) fn push(&mut self, fifo: &mut Fifo, arrived: Time, packet: P) {
-        let (place, _) = self.put(arrived, || packet);
+        let (place, _) = self.put(arrived, packet);
         self.append(fifo, place);
     }
 
-    /// Stores a packet, which must be appended to a queue at once. It is made where it will lie; a caller that has it already,
-    /// stores it before anything else and then looks at it there, spares a copy of it.
+    /// Stores a packet, which must be appended to a queue at once. A caller that does this before anything else, and then looks
+    /// at the packet where it lies, spares a copy of it.
     #[inline(always)]
-    pub(crate) fn put(
+    pub(crate) fn put(&mut self, arrived: Time, packet: P) -> (Place, &mut Slot<P>) {
+        let (place, slot) = self.put_sized(arrived, 0, || packet);
+        slot.truesize = slot.packet.truesize();
+        (place, slot)
+    }
+
+    /// The same of a packet whose `truesize` is known, and which is made where it will lie.
+    #[inline(always)]
+    pub(crate) fn put_sized(
         &mut self,
         arrived: Time,
+        truesize: u32,
         packet: impl FnOnce() -> P,
     ) -> (Place, &mut Slot<P>) {
         if self.free as usize >= self.slots.len() {
-            return self.grow(arrived, &packet());
+            return self.grow(Slot { packet: packet(), arrived, truesize, next: NONE });
         }
         let place = Place(self.free);
         let slot = &mut self.slots[self.free as usize];
         slot.packet = packet();
         self.free = slot.next;
-        (slot.arrived, slot.truesize, slot.next) = (arrived, slot.packet.truesize(), NONE);
+        (slot.arrived, slot.truesize, slot.next) = (arrived, truesize, NONE);
         (place, slot)
     }
 
@@ -119,11 +128,9 @@ impl<P: Queued + Copy> Slab<P> {
 
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, arrived: Time, packet: &P) -> (Place, &mut Slot<P>) {
+    fn grow(&mut self, slot: Slot<P>) -> (Place, &mut Slot<P>) {
         let place = Place(self.slots.len() as u32);
-        let truesize = packet.truesize();
-        self.slots.push(Slot { packet: *packet, arrived, truesize, next: NONE });
-        (place, &mut self.slots[place.0 as usize])
+        (place, self.slots.push_mut(slot))
     }
 
     #[inline]

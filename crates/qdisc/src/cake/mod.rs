@@ -319,7 +319,7 @@ impl<P: Queued + Copy> Store<P> {
 
     /// Puts a packet at the end of its flow and into all counts.
     fn push(&mut self, tin: &mut Tin, queue: u32, now: Time, packet: P) {
-        let (place, slot) = self.packets.put(now, || packet);
+        let (place, slot) = self.packets.put(now, packet);
         let sizes = (slot.packet.wire_len(), slot.truesize);
         self.append(tin, queue, place, sizes);
     }
@@ -354,7 +354,7 @@ impl<P: Queued + Copy> Store<P> {
 impl<P: Reshape + Send> Qdisc<P> for Cake<P> {
     #[inline(always)]
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn Sink<P>) -> Enqueue<P> {
-        let (place, slot) = self.store.packets.put(now, || packet);
+        let (place, slot) = self.store.packets.put(now, packet);
         let packet = &mut slot.packet;
         let index = usize::from(self.tin_of[usize::from(packet.dscp() % 64)]);
         let tin = &mut self.tins[index];

@@ -246,7 +246,7 @@ impl<P: Queued + Copy> FqCodel<P> {
             return false;
         }
         let index = bucket(self.hash.flow(&like.flow_key()), self.config.flows);
-        let (place, _) = self.store.packets.put(now, packet);
+        let (place, _) = self.store.packets.put_sized(now, truesize, packet);
         self.admit(index, place, bytes, truesize);
         true
     }
@@ -332,7 +332,7 @@ impl<P: Queued + Copy> FqCodel<P> {
 impl<P: Queued + Copy + Send> Qdisc<P> for FqCodel<P> {
     #[inline(always)]
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn Sink<P>) -> Enqueue<P> {
-        let (place, Slot { packet, truesize, .. }) = self.store.packets.put(now, || packet);
+        let (place, Slot { packet, truesize, .. }) = self.store.packets.put(now, packet);
         let index = bucket(self.hash.flow(&packet.flow_key()), self.config.flows);
         let (bytes, truesize) = (packet.wire_len(), *truesize);
         self.admit(index, place, bytes, truesize);
