@@ -339,6 +339,11 @@ pub trait Controller: Send {
         true
     }
 
+    /// [`Controller::on_lost`] does something. It is not called if not.
+    fn heeds_losses(&self) -> bool {
+        true
+    }
+
     /// A name for `ss`, plots and tests, which changes when the controller changes its mode.
     fn phase(&self) -> &'static str;
 

@@ -75,6 +75,10 @@ macro_rules! pass_on {
             $each!(self, inner => inner.reads_rate())
         }
 
+        fn heeds_losses(&self) -> bool {
+            $each!(self, inner => inner.heeds_losses())
+        }
+
         #[inline]
         fn outputs(&self) -> $crate::Outputs {
             $each!(self, inner => inner.outputs())

@@ -53,7 +53,7 @@ impl<T: Copy> DelayLine<T> {
     }
 
     /// Adds `item`, to wait from `now` on behind all that wait already, and gives its place.
-    #[inline]
+    #[inline(always)]
     pub fn wait(&mut self, now: Time, item: T) -> &mut (Time, T) {
         if self.put - self.taken == self.slots.len() {
             self.grow(item);
@@ -216,7 +216,11 @@ impl<T: Copy> DelayLine<T> {
 
     /// The items under way: those that nothing overtook, the next to arrive first, and the others.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        let ring = (self.taken..self.sent).map(|place| &self.slots[place & (self.slots.len() - 1)]);
+        let place = self.taken.checked_rem(self.slots.len()).unwrap_or(0);
+        let (wrapped, next) = self.slots.split_at(place);
+        let count = self.sent - self.taken;
+        let wrapped = &wrapped[..count.saturating_sub(next.len())];
+        let ring = next[..count.min(next.len())].iter().chain(wrapped);
         ring.chain(&self.ahead).map(|(_, item)| item)
     }
 

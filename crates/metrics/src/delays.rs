@@ -181,7 +181,7 @@ fn quantiles<const N: usize>(values: &[u64], summary: &Summary, qs: [f64; N]) ->
 }
 
 /// So few values take less work to sort than to put into bins.
-const FEW: usize = 8;
+const FEW: usize = 16;
 
 #[inline(never)]
 fn quantiles_of_few<const N: usize>(values: &[u64], summary: &Summary, qs: [f64; N]) -> [f64; N] {

@@ -112,6 +112,27 @@ pub trait Qdisc<P: Queued>: Send {
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Dequeue<P>;
 
+    /// [`Qdisc::dequeue`], but a packet is only shown to `take`, which may copy it from where it lies.
+    #[inline(always)]
+    fn dequeue_copied(
+        &mut self,
+        now: Time,
+        sink: &mut dyn Sink<P>,
+        take: impl FnOnce(&P),
+    ) -> Dequeue<()>
+    where
+        Self: Sized,
+    {
+        match self.dequeue(now, sink) {
+            Dequeue::Packet(packet, wait) => {
+                take(&packet);
+                Dequeue::Packet((), wait)
+            }
+            Dequeue::Empty => Dequeue::Empty,
+            Dequeue::NotBefore(at) => Dequeue::NotBefore(at),
+        }
+    }
+
     fn backlog(&self) -> Backlog;
 
     /// When the oldest of the heads arrived, if the discipline can tell.

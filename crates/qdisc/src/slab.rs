@@ -78,25 +78,36 @@ impl<P: Queued + Copy> Slab<P> {
     /// Puts a packet behind those of a queue.
     #[inline]
     pub(crate) fn push(&mut self, fifo: &mut Fifo, arrived: Time, packet: P) {
-        let place = self.put(arrived, &packet);
+        let (place, _) = self.put(arrived, packet);
         self.append(fifo, place);
     }
 
-    /// Stores a packet, which must be appended to a queue at once. A caller that does this before it
-    /// changes anything else spares a copy of the packet.
+    /// Stores a packet, which must be appended to a queue at once. A caller that does this before anything else, and then looks
+    /// at the packet where it lies, spares a copy of it.
     #[inline(always)]
-    pub(crate) fn put(&mut self, arrived: Time, packet: &P) -> Place {
-        let place = self.free;
-        let truesize = packet.truesize();
-        match self.slots.get_mut(place as usize) {
-            Some(slot) => {
-                self.free = slot.next;
-                slot.packet = *packet;
-                (slot.arrived, slot.truesize, slot.next) = (arrived, truesize, NONE);
-                Place(place)
-            }
-            None => self.grow(Slot { packet: *packet, arrived, truesize, next: NONE }),
+    pub(crate) fn put(&mut self, arrived: Time, packet: P) -> (Place, &mut Slot<P>) {
+        let (place, slot) = self.put_sized(arrived, 0, || packet);
+        slot.truesize = slot.packet.truesize();
+        (place, slot)
+    }
+
+    /// The same of a packet whose `truesize` is known, and which is made where it will lie.
+    #[inline(always)]
+    pub(crate) fn put_sized(
+        &mut self,
+        arrived: Time,
+        truesize: u32,
+        packet: impl FnOnce() -> P,
+    ) -> (Place, &mut Slot<P>) {
+        if self.free as usize >= self.slots.len() {
+            return self.grow(Slot { packet: packet(), arrived, truesize, next: NONE });
         }
+        let place = Place(self.free);
+        let slot = &mut self.slots[self.free as usize];
+        slot.packet = packet();
+        self.free = slot.next;
+        (slot.arrived, slot.truesize, slot.next) = (arrived, truesize, NONE);
+        (place, slot)
     }
 
     /// Puts a packet that was just stored behind those of a queue.
@@ -110,11 +121,16 @@ impl<P: Queued + Copy> Slab<P> {
         fifo.tail = place.0;
     }
 
+    /// The slot of a packet that was just stored.
+    pub(crate) fn stored(&mut self, place: Place) -> &mut Slot<P> {
+        &mut self.slots[place.0 as usize]
+    }
+
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, slot: Slot<P>) -> Place {
-        self.slots.push(slot);
-        Place(self.slots.len() as u32 - 1)
+    fn grow(&mut self, slot: Slot<P>) -> (Place, &mut Slot<P>) {
+        let place = Place(self.slots.len() as u32);
+        (place, self.slots.push_mut(slot))
     }
 
     #[inline]

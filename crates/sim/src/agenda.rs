@@ -72,7 +72,7 @@ impl Agenda {
     pub(crate) fn set(&mut self, place: Place, at: Time) {
         if place.0 < self.first_other {
             let key = self.key(place, at);
-            self.pair.set(place.0, key);
+            self.pair.set_last(place.0 as usize, key);
         } else if place.0 == self.third_place {
             self.third = self.key(place, at);
             self.others_first = self.third.min(self.others.first);
@@ -84,27 +84,36 @@ impl Agenda {
     /// Not inlined, so that [`Agenda::set`] can be inlined where it is called for every packet.
     #[inline(never)]
     fn set_other(&mut self, place: Place, at: Time) {
-        let key = self.key(place, at);
         let end = place.0.wrapping_sub(self.first_end);
-        if let Some(wake) = self.end_wakes.get_mut(end as usize) {
-            *wake = at;
-            self.others.set(end, key);
-        } else if place.0 >= self.first_quiet {
+        if (end as usize) < self.end_wakes.len() {
+            self.set_end(end, at);
+            return;
+        }
+        let key = self.key(place, at);
+        if place.0 >= self.first_quiet {
             self.quiet.set(place.0 - self.first_quiet, key);
             return;
-        } else {
-            let leaf = self.end_wakes.len() as u32 + place.0 - self.first_other - 1;
-            self.others.set(leaf, key);
         }
+        let leaf = self.end_wakes.len() as u32 + place.0 - self.first_other - 1;
+        self.others.set(leaf, key);
         self.others_first = self.third.min(self.others.first);
     }
 
-    /// Sets the wake of an end, by its number among the ends, only if `at` comes before the present
-    /// one. An end that is called too early only names its wake again.
+    /// Sets the wake of an end, by its number among the ends.
+    #[inline(never)]
+    pub(crate) fn set_end(&mut self, end: u32, at: Time) {
+        let key = self.key(Place(self.first_end + end), at);
+        self.end_wakes[end as usize] = at;
+        self.others.set(end, key);
+        self.others_first = self.third.min(self.others.first);
+    }
+
+    /// [`Agenda::set_end`] only if `at` comes before the present wake. An end that is called too early only names its wake
+    /// again.
     #[inline(always)]
     pub(crate) fn set_end_if_sooner(&mut self, end: u32, at: Time) {
         if at < self.end_wakes[end as usize] {
-            self.set_other(Place(self.first_end + end), at);
+            self.set_end(end, at);
         }
     }
 
@@ -173,21 +182,21 @@ impl<const WAYS: usize> Tournament<WAYS> {
 
     #[inline(never)]
     fn climb(&mut self, leaf: u32, mut key: u64) {
-        let mut place = self.leaves * WAYS + leaf as usize;
+        let (mut group, mut slot) = (self.leaves + leaf as usize / WAYS, leaf as usize % WAYS);
         loop {
-            let keys = &mut self.below[place / WAYS];
-            keys[place % WAYS] = key;
-            key = least(keys);
-            // The group that it belongs to is the place in the level above.
-            let Some(above) = (place / WAYS).checked_sub(WAYS) else {
-                self.set_last(place / WAYS, key);
-                return;
-            };
+            let keys = &mut self.below[group];
             // The place stays the same, and so does everything above it.
-            if self.below[above / WAYS][above % WAYS] == key {
+            if keys[slot] == key {
                 return;
             }
-            place = above;
+            keys[slot] = key;
+            key = least(keys);
+            // The place of this group in the level above.
+            let Some(above) = group.checked_sub(WAYS) else {
+                self.set_last(group, key);
+                return;
+            };
+            (group, slot) = (above / WAYS, above % WAYS);
         }
     }
 }

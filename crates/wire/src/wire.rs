@@ -191,34 +191,11 @@ impl<P: Carried> Wire<P> {
     /// Takes a packet in, or drops it. Everything due by now must have been pulled before.
     #[inline(always)]
     pub fn offer<O: Observer + ?Sized>(&mut self, now: Time, packet: &P, observer: &mut O) {
-        let line = &mut self.line;
-        let wire_len = packet.wire_len();
-        line.counts.offered_bytes += u64::from(wire_len);
-        if line.guards_entry
-            && let Some(why) = line.keeps_out(now, wire_len)
-        {
-            line.drop(now, packet, why, observer);
-            return;
-        }
         match &mut self.queue {
-            Queue::InLine(admission) => {
-                if !admission.admits(wire_len) {
-                    line.drop(now, packet, DropReason::Full, observer);
-                    return;
-                }
-                line.pipe.wait(now, *packet);
-                let backlog = admission.backlog().packets;
-                let who = Who::Port(line.port);
-                observer.record(now, who, &Event::Enqueued { packet: packet.headers(), backlog });
-            }
+            Queue::InLine(admission) => self.line.offer_own(admission, now, packet, observer),
             Queue::Managed(discipline) => {
-                if !line.enqueue_managed(discipline, now, packet, observer) {
-                    return;
-                }
+                self.line.offer_managed(discipline, now, packet, observer);
             }
-        }
-        if line.due.is_never() {
-            line.due = line.transmitter.ready_at(now);
         }
     }
 
@@ -229,9 +206,23 @@ impl<P: Carried> Wire<P> {
         if self.cross_idle(now, packet, observer) {
             return;
         }
-        self.settle(now, observer);
-        self.offer(now, packet, observer);
-        self.settle(now, observer);
+        let line = &mut self.line;
+        match &mut self.queue {
+            Queue::InLine(admission) => {
+                line.settle_own(admission, now, observer);
+                line.offer_own(admission, now, packet, observer);
+                line.settle_own(admission, now, observer);
+            }
+            Queue::Managed(discipline) => {
+                if line.due <= now {
+                    line.settle_managed(discipline, now, observer);
+                }
+                line.offer_managed(discipline, now, packet, observer);
+                if line.due <= now {
+                    line.settle_managed(discipline, now, observer);
+                }
+            }
+        }
     }
 
     /// [`Wire::cross`] if the link is idle and nothing could keep the packet; false, and nothing has happened, if not.
@@ -243,8 +234,8 @@ impl<P: Carried> Wire<P> {
         observer: &mut O,
     ) -> bool {
         let line = &mut self.line;
-        if let Queue::InLine(admission) = &self.queue
-            && line.due.is_never()
+        if line.due.is_never()
+            && let Queue::InLine(admission) = &self.queue
             && !line.guards_entry
             && !line.disturbs
             && admission.has_room(packet.wire_len())
@@ -264,11 +255,7 @@ impl<P: Carried> Wire<P> {
             return;
         }
         match &mut self.queue {
-            Queue::InLine(admission) => {
-                while line.due <= until {
-                    line.pull_own(admission, observer);
-                }
-            }
+            Queue::InLine(admission) => line.settle_own(admission, until, observer),
             Queue::Managed(discipline) => line.settle_managed(discipline, until, observer),
         }
     }
@@ -494,16 +481,52 @@ impl<P: Carried> Carrier<P> for Wire<P> {
 }
 
 impl<P: Carried> Line<P> {
-    /// Whether `discipline` then holds any packet.
+    /// [`Wire::offer`] where packets wait in the ring.
     #[inline(always)]
-    fn enqueue_managed<O: Observer + ?Sized>(
+    fn offer_own<O: Observer + ?Sized>(
+        &mut self,
+        admission: &mut Admission,
+        now: Time,
+        packet: &P,
+        observer: &mut O,
+    ) {
+        if self.keeps_out(now, packet, observer) {
+            return;
+        }
+        if !admission.admits(packet.wire_len()) {
+            self.drop(now, packet, DropReason::Full, observer);
+            return;
+        }
+        self.pipe.wait(now, *packet);
+        let backlog = admission.backlog().packets;
+        let who = Who::Port(self.port);
+        observer.record(now, who, &Event::Enqueued { packet: packet.headers(), backlog });
+        self.begin(now);
+    }
+
+    /// The same where they wait in a discipline.
+    #[inline(always)]
+    fn offer_managed<O: Observer + ?Sized>(
         &mut self,
         discipline: &mut AnyQdisc<P>,
         now: Time,
         packet: &P,
         observer: &mut O,
-    ) -> bool {
-        with_discipline!(discipline, queue => self.enqueue(queue, now, packet, observer))
+    ) {
+        if self.keeps_out(now, packet, observer) {
+            return;
+        }
+        if with_discipline!(discipline, queue => self.enqueue(queue, now, packet, observer)) {
+            self.begin(now);
+        }
+    }
+
+    /// Something waits. If nothing did, finds when it is due.
+    #[inline(always)]
+    fn begin(&mut self, now: Time) {
+        if self.due.is_never() {
+            self.due = self.transmitter.ready_at(now);
+        }
     }
 
     /// Whether `queue` then holds any packet.
@@ -531,6 +554,18 @@ impl<P: Carried> Line<P> {
         }
     }
 
+    #[inline(always)]
+    fn settle_own<O: Observer + ?Sized>(
+        &mut self,
+        admission: &mut Admission,
+        until: Time,
+        observer: &mut O,
+    ) {
+        while self.due <= until {
+            self.pull_own(admission, observer);
+        }
+    }
+
     #[inline(never)]
     fn settle_managed<O: Observer + ?Sized>(
         &mut self,
@@ -550,11 +585,12 @@ impl<P: Carried> Line<P> {
         let now = self.due;
         let who = Who::Port(self.port);
         let mut notes = Notes { who, counts: &mut self.counts, lost: &mut self.lost, observer };
-        let sojourn = match queue.dequeue(now, &mut notes) {
-            Dequeue::Packet(packet, sojourn) => {
-                self.pipe.wait(now, packet);
-                sojourn
-            }
+        let pipe = &mut self.pipe;
+        let take = |packet: &P| {
+            pipe.wait(now, *packet);
+        };
+        let sojourn = match queue.dequeue_copied(now, &mut notes, take) {
+            Dequeue::Packet((), sojourn) => sojourn,
             Dequeue::Empty => {
                 self.due = Time::NEVER;
                 return;
@@ -649,9 +685,23 @@ impl<P: Carried> Line<P> {
         }
     }
 
-    /// Why a packet does not even come to the queue, if it does not.
+    /// A packet is offered. True if it does not even come to the queue.
+    #[inline(always)]
+    fn keeps_out<O: Observer + ?Sized>(&mut self, now: Time, packet: &P, observer: &mut O) -> bool {
+        let wire_len = packet.wire_len();
+        self.counts.offered_bytes += u64::from(wire_len);
+        if self.guards_entry
+            && let Some(why) = self.guard(now, wire_len)
+        {
+            self.drop(now, packet, why, observer);
+            return true;
+        }
+        false
+    }
+
+    /// Why a packet does not come to the queue, if it does not.
     #[inline(never)]
-    fn keeps_out(&mut self, now: Time, wire_len: u32) -> Option<DropReason> {
+    fn guard(&mut self, now: Time, wire_len: u32) -> Option<DropReason> {
         if let Some(policer) = &mut self.policer
             && !policer.passes(now, wire_len)
         {

@@ -35,13 +35,11 @@ impl Bbr {
     }
 
     pub(super) fn cycle_name(&self) -> &'static str {
-        let (up, down) = (self.config.probe_up_pacing_gain, self.config.probe_down_pacing_gain);
-        let [policed, up, down, cruise] = cycle_names(up, down);
         match self.cycle_index {
-            _ if self.policer.bw().is_some() => policed,
-            0 => up,
-            1 => down,
-            _ => cruise,
+            _ if self.policer.bw().is_some() => POLICED,
+            0 => name_of_up(self.config.probe_up_pacing_gain),
+            1 => name_of_down(self.config.probe_down_pacing_gain),
+            _ => CRUISE,
         }
     }
 
@@ -68,10 +66,19 @@ impl Bbr {
     }
 }
 
+const POLICED: &str = "PROBE_BW:POLICED";
+const CRUISE: &str = "PROBE_BW:1";
+
+fn name_of_up(gain: Gain) -> &'static str {
+    if gain.parts() == 320 { "PROBE_BW:1.25" } else { "PROBE_BW:UP" }
+}
+
+fn name_of_down(gain: Gain) -> &'static str {
+    if gain.parts() == 192 { "PROBE_BW:0.75" } else { "PROBE_BW:DOWN" }
+}
+
 /// What the phases are called: behind a policer, with the gain above one, with that below one, with
 /// one.
 pub(super) fn cycle_names(up: Gain, down: Gain) -> [&'static str; 4] {
-    let up = if up.parts() == 320 { "PROBE_BW:1.25" } else { "PROBE_BW:UP" };
-    let down = if down.parts() == 192 { "PROBE_BW:0.75" } else { "PROBE_BW:DOWN" };
-    ["PROBE_BW:POLICED", up, down, "PROBE_BW:1"]
+    [POLICED, name_of_up(up), name_of_down(down), CRUISE]
 }

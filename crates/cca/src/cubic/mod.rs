@@ -270,6 +270,10 @@ impl Controller for Cubic {
         false
     }
 
+    fn heeds_losses(&self) -> bool {
+        false
+    }
+
     fn phase(&self) -> &'static str {
         if self.is_slow_start() {
             let hystart = self.hystart.as_ref().filter(|_| self.ssthresh.is_infinite());

@@ -191,6 +191,10 @@ impl Controller for Dctcp {
         false
     }
 
+    fn heeds_losses(&self) -> bool {
+        false
+    }
+
     fn phase(&self) -> &'static str {
         if self.window.is_slow_start() { "slow_start" } else { "avoidance" }
     }

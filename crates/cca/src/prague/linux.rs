@@ -358,6 +358,10 @@ impl Controller for PragueLinux {
         false
     }
 
+    fn heeds_losses(&self) -> bool {
+        false
+    }
+
     fn phase(&self) -> &'static str {
         match (self.is_slow_start(), self.is_rtt_independent()) {
             (true, _) => "slow_start",

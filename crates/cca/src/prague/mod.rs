@@ -330,6 +330,10 @@ impl Controller for Prague {
         false
     }
 
+    fn heeds_losses(&self) -> bool {
+        false
+    }
+
     fn phase(&self) -> &'static str {
         match (self.is_slow_start(), self.rounds >= self.config.rtt_rounds) {
             (true, _) => "slow_start",

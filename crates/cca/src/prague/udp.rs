@@ -387,6 +387,10 @@ impl Controller for PragueUdp {
         false
     }
 
+    fn heeds_losses(&self) -> bool {
+        false
+    }
+
     fn phase(&self) -> &'static str {
         match (self.leader, self.rtts_to_growth) {
             (Leader::Window, 0) => "window:growth",

@@ -10,12 +10,13 @@ use sojourn_core::{Rate, Span, Time};
 pub(super) struct Control {
     cca: Cca,
     says: Outputs,
+    heeds_losses: bool,
 }
 
 impl Control {
     pub(super) fn new(config: &sojourn_cca::Config, setup: Setup) -> Self {
         let cca = config.build(setup);
-        Self { says: cca.outputs(), cca }
+        Self { says: cca.outputs(), heeds_losses: cca.heeds_losses(), cca }
     }
 
     #[inline]
@@ -86,8 +87,11 @@ impl Control {
         self.cca.answer(ack, &mut self.says);
     }
 
-    pub(super) fn on_lost(&mut self, lost: &Lost) {
-        self.tell(|cca| cca.on_lost(lost));
+    #[inline]
+    pub(super) fn on_lost(&mut self, lost: impl FnOnce() -> Lost) {
+        if self.heeds_losses {
+            self.tell(|cca| cca.on_lost(&lost()));
+        }
     }
 
     pub(super) fn on_congestion(&mut self, congestion: &Congestion) {

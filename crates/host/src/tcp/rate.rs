@@ -66,7 +66,7 @@ impl RateSampler {
             return;
         }
         let is_newer =
-            self.newest.is_none_or(|newest| (record.sent, segment) > (newest.sent, newest.segment));
+            self.newest.is_none_or(|newest| record.is_newer(segment, newest.sent, newest.segment));
         if is_newer {
             self.newest = Some(Newest { segment, sent: record.sent });
         }

@@ -184,8 +184,19 @@ impl<R: Reads> Receiver<R> {
 
     #[inline(always)]
     pub fn on_packet<O: Observer>(&mut self, now: Time, packet: &Packet, observer: &mut O) {
+        // One comparison for nearly all packets costs less than a match of all kinds.
+        if let Body::Segment(segment) = &packet.body {
+            self.on_segment(now, packet, segment, observer);
+        } else {
+            self.on_other(now, packet);
+        }
+    }
+
+    /// A packet of the handshake arrives.
+    #[cold]
+    #[inline(never)]
+    fn on_other(&mut self, now: Time, packet: &Packet) {
         match &packet.body {
-            Body::Segment(segment) => self.on_segment(now, packet, segment, observer),
             Body::Handshake { asked, ecn } => {
                 let ecn = self.agree(*ecn).answer(packet.ecn);
                 self.outgoing = Some(Packet {
@@ -583,7 +594,9 @@ impl<R: Reads> Receiver<R> {
     fn on_early_elsewhere(&mut self, mut arrived: Range, joined: u64) {
         // All ranges that overlap or touch what arrived become one.
         let from = self.ranges.partition_point(|range| range.end < arrived.start);
-        let to = self.ranges.partition_point(|range| range.start <= arrived.end);
+        // Seldom more than two, so they are not worth a search.
+        let touched = self.ranges.range(from..).take_while(|range| range.start <= arrived.end);
+        let to = from + touched.count();
         let is_known = self
             .ranges
             .get(from)
@@ -790,54 +803,55 @@ impl<R: Reads> Receiver<R> {
         }
         self.acked = self.next;
         self.acked_byte = self.next_byte;
-        let is_plain = self.recent_count == 0 && self.duplicate.is_none();
-        let blocks = if is_plain { Blocks::default() } else { self.report() };
-        let marks = match self.echo_of_marks {
-            Echo::Off => AckMarks::default(),
-            _ => self.tell_marks(blocks.count),
-        };
-        let Blocks { sack, count, dsack } = blocks;
-        let options = if count > 0 { 4 + 8 * u32::from(count) } else { 0 };
-        let body = Body::Ack(AckBody {
+        let mut body = AckBody {
             ack: self.next,
             window: self.window.advertise(self.next_byte, self.held, self.unread()),
             echo: self.echo,
-            sack,
-            sack_count: count,
-            flags: AckFlags::DSACK.only_if(dsack),
-            ecn: marks.flags,
-            ce_bytes: marks.bytes,
+            sack: [SackBlock::default(); MAX_SACK_BLOCKS],
+            sack_count: 0,
+            flags: AckFlags::NONE,
+            ecn: TcpEcn::NONE,
+            ce_bytes: None,
             kind: AckKind::Ack,
-        });
+        };
+        let mut ecn = Ecn::NotEct;
+        let mut wire_len = self.config.header + ETHERNET_HEADER;
+        if self.recent_count > 0 || self.duplicate.is_some() {
+            self.report(&mut body);
+            wire_len += 4 + 8 * u32::from(body.sack_count);
+        }
+        if self.echo_of_marks != Echo::Off {
+            let marks = self.tell_marks(body.sack_count);
+            ecn = marks.codepoint;
+            (body.ecn, body.ce_bytes) = (marks.flags, marks.bytes);
+            wire_len += u32::from(marks.option_length);
+        }
         Packet {
             flow: self.ends.flow,
             connection: 0,
             direction: Direction::Reverse,
-            ecn: marks.codepoint,
+            ecn,
             dscp: self.ends.dscp,
             segments: 1,
-            wire_len: self.config.header
-                + options
-                + u32::from(marks.option_length)
-                + ETHERNET_HEADER,
+            wire_len,
             hop: 0,
             src: self.ends.receiver,
             dst: self.ends.sender,
             sent: now,
-            body,
+            body: Body::Ack(body),
         }
     }
 
+    /// Reports what has arrived out of order or twice; the first is a duplicate, if there was one.
     #[inline(always)]
-    fn report(&mut self) -> Blocks {
+    fn report(&mut self, body: &mut AckBody) {
         let duplicate = self.duplicate.take();
-        let mut blocks = Blocks { dsack: duplicate.is_some(), ..Blocks::default() };
+        body.flags = AckFlags::DSACK.only_if(duplicate.is_some());
         let reported = duplicate.iter().chain(&self.recent[..self.recent_count]);
-        for (slot, block) in blocks.sack.iter_mut().zip(reported) {
+        for (slot, block) in body.sack.iter_mut().zip(reported) {
             *slot = *block;
-            blocks.count += 1;
+            body.sack_count += 1;
         }
-        blocks
     }
 
     #[inline(never)]
@@ -855,15 +869,6 @@ impl<R: Reads> Receiver<R> {
         let bytes = Some(CeBytes::new(self.counters.ceb));
         AckMarks { codepoint, flags, option_length, bytes }
     }
-}
-
-/// What an acknowledgement reports of segments that arrived out of order or twice.
-#[derive(Default)]
-struct Blocks {
-    sack: [SackBlock; MAX_SACK_BLOCKS],
-    count: u8,
-    /// The first is a duplicate.
-    dsack: bool,
 }
 
 /// What an acknowledgement reports of marks, and the codepoint that it carries itself.

@@ -39,6 +39,15 @@ pub(super) struct Record {
     after: u32,
 }
 
+impl Record {
+    /// Whether it, the record of `segment`, last left after another segment, or at the same time and has the larger number. Compared
+    /// as a pair, it would be asked first which of both times is less.
+    #[inline]
+    pub(super) fn is_newer(&self, segment: u32, sent: Time, than: u32) -> bool {
+        self.sent > sent || (self.sent == sent && segment > than)
+    }
+}
+
 /// Segments `first()..first() + len()`. Those that are neither acknowledged nor lost are also
 /// listed in the order of their last transmission.
 #[derive(Clone, Debug)]
@@ -144,24 +153,50 @@ impl Scoreboard {
         self.follow(before, segment);
     }
 
-    /// Removes the first record, cumulatively acknowledged.
+    /// The outstanding segments' records.
+    pub(super) fn records(&self) -> impl Iterator<Item = &Record> {
+        let (count, place) =
+            (self.end - self.first, self.first as usize & (self.records.len() - 1));
+        let (wrapped, ahead) = self.records.split_at(place);
+        let wrapped = &wrapped[..(count as usize).saturating_sub(ahead.len())];
+        ahead[..(count as usize).min(ahead.len())].iter().chain(wrapped)
+    }
+
+    /// Removes the first record, cumulatively acknowledged and not selectively before.
     #[inline]
     pub(super) fn drop_first(&mut self) {
-        debug_assert!(!self.is_empty());
+        debug_assert!(!self.is_empty() && !self.record(self.first).is_sacked);
         self.cuts -= self.cuts_behind(self.first);
         self.unlist(self.first);
-        let record = self.record(self.first);
-        if record.is_sacked {
-            self.sacked.clear(self.first);
-        } else if record.is_lost {
+        if self.record(self.first).is_lost {
             self.lost.clear(self.first);
         }
         self.first += 1;
     }
 
+    /// Removes those of the first records up to `end` that are selectively acknowledged, in one piece; the first one is. They are
+    /// in no list. True if one of them was ever retransmitted.
+    pub(super) fn drop_sacked(&mut self, end: u32) -> bool {
+        let stop = self.next_not_sacked(self.first, end);
+        let mut burst = self.record(self.first).burst;
+        let mut was_retransmitted = false;
+        for segment in self.first..stop {
+            let record = self.record(segment);
+            was_retransmitted |= record.was_retransmitted;
+            // As `cuts_behind` has it between two that are selectively acknowledged.
+            let begins_burst = i32::from(record.burst != burst);
+            burst = record.burst;
+            self.cuts += begins_burst;
+            self.sacked.clear(segment);
+        }
+        self.cuts -= self.cuts_behind(stop - 1);
+        self.first = stop;
+        was_retransmitted
+    }
+
     /// Removes all records up to that of `last`. None of them has a history, so no outstanding
     /// segment was sent before them, and they are the first in the order of transmission.
-    #[inline]
+    #[inline(always)]
     pub(super) fn drop_untouched(&mut self, last: u32) {
         debug_assert_eq!(self.oldest, self.first);
         let after = self.record(last).after;
@@ -194,8 +229,8 @@ impl Scoreboard {
     fn grow(&mut self) {
         let len = 2 * self.records.len();
         let mut records = vec![Record::default(); len];
-        for segment in self.first..self.end {
-            records[segment as usize & (len - 1)] = *self.record(segment);
+        for (segment, record) in (self.first..).zip(self.records()) {
+            records[segment as usize & (len - 1)] = *record;
         }
         self.records = records;
         self.sacked.grow(self.first..self.end, len);
@@ -324,16 +359,21 @@ impl Scoreboard {
 
     /// How many more there are if this segment is selectively acknowledged than if it isn't: on each side it is cut from the rest of its burst, or joined to what
     /// is selectively acknowledged.
+    #[inline(always)]
     fn cuts_of(&self, segment: u32) -> i32 {
         let own = self.record(segment).burst;
-        let beside = |segment: u32| {
-            if segment < self.first || segment >= self.end {
-                return 0;
-            }
-            let other = self.record(segment);
-            if other.is_sacked { -1 } else { i32::from(other.burst == own) }
+        let beside = |other: &Record| match other.is_sacked {
+            true => -1,
+            false => i32::from(other.burst == own),
         };
-        beside(segment.wrapping_sub(1)) + beside(segment + 1)
+        let mut cuts = 0;
+        if segment > self.first {
+            cuts += beside(self.record(segment - 1));
+        }
+        if segment + 1 < self.end {
+            cuts += beside(self.record(segment + 1));
+        }
+        cuts
     }
 
     /// The first segment from `from` on that is lost and not retransmitted; [`Scoreboard::end`] if
@@ -621,6 +661,15 @@ mod tests {
                     }
                     (6, Some(record)) if record.is_lost && !record.is_retransmitted => {
                         board.clear_lost(segment);
+                    }
+                    (5, Some(record)) if board.record(board.first()).is_sacked => {
+                        bound = bound.max((record.sent, segment));
+                        let (first, end) = (board.first(), segment + 1);
+                        let until = board.next_not_sacked(first, end);
+                        let mut those = first..until;
+                        let repeats = those.any(|segment| board.record(segment).was_retransmitted);
+                        prop_assert_eq!(board.drop_sacked(end), repeats);
+                        prop_assert_eq!(board.first(), until);
                     }
                     (5, Some(record)) if board.record(board.first()).has_history => {
                         bound = bound.max((record.sent, segment));

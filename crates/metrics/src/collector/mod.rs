@@ -398,7 +398,7 @@ impl Observer for Collector {
         self.links[port.index()].on_dequeued(packet, sojourn);
     }
 
-    #[inline]
+    #[inline(always)]
     fn passed(&mut self, now: Time, port: PortId, _: &Packet, leaves: &Packet) {
         if now >= self.tick {
             self.advance(now);

@@ -59,14 +59,21 @@ impl Phases {
         self.times
     }
 
+    /// Nearly always it is the very same text, and then its letters need not be compared.
+    #[inline]
     fn at(&mut self, phase: &'static str) -> &mut PhaseTime {
-        // Nearly always it is the very same text, and then its letters need not be compared.
         let same = self.times.iter().position(|time| core::ptr::eq(time.phase, phase));
-        let equal = || self.times.iter().position(|time| time.phase == phase);
-        let at = same.or_else(equal).unwrap_or_else(|| {
+        let at = same.unwrap_or_else(|| self.find_or_add(phase));
+        &mut self.times[at]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_or_add(&mut self, phase: &'static str) -> usize {
+        let equal = self.times.iter().position(|time| time.phase == phase);
+        equal.unwrap_or_else(|| {
             self.times.push(PhaseTime { phase, time: Span::ZERO, entries: 0 });
             self.times.len() - 1
-        });
-        &mut self.times[at]
+        })
     }
 }

@@ -76,7 +76,8 @@ impl<P: Queued + Copy> Cake<P> {
     fn choose_tin(&mut self, now: Time) -> Option<usize> {
         self.cur_tin = if !self.shaper.is_shaping() {
             self.next_tin_in_rotation()?
-        } else if self.busy_tins.is_power_of_two() {
+        } else if self.busy_tins & self.busy_tins.saturating_sub(1) == 0 {
+            // Some tin has flows, as packets wait: this one alone.
             self.busy_tins.trailing_zeros() as usize
         } else {
             self.due_tin(now)?
@@ -243,18 +244,22 @@ impl<P: Queued + Copy> Cake<P> {
     }
 }
 
-/// Cuts a super packet into its segments and queues all but the last, which is left.
+/// Cuts a super packet that was just stored into its segments, and queues all but the last, which is left in its place. Gives
+/// the last one's bytes and memory.
 #[inline(never)]
 fn push_all_but_last<P: Reshape>(
-    packet: &mut P,
+    place: Place,
     tin: &mut Tin,
     queue: u32,
     store: &mut Store<P>,
     now: Time,
-) {
-    while let Some(first) = packet.split_first() {
+) -> (u32, u32) {
+    while let Some(first) = store.packets.stored(place).packet.split_first() {
         store.push(tin, queue, now, first);
     }
+    let slot = store.packets.stored(place);
+    slot.truesize = slot.packet.truesize();
+    (slot.packet.wire_len(), slot.truesize)
 }
 
 /// COBALT drops the head of a flow. With a bottleneck before this queue, the flow pays for it.
@@ -313,15 +318,21 @@ impl<P: Queued + Copy> Store<P> {
     }
 
     /// Puts a packet at the end of its flow and into all counts.
-    #[inline(always)]
     fn push(&mut self, tin: &mut Tin, queue: u32, now: Time, packet: P) {
-        let bytes = packet.wire_len();
+        let (place, slot) = self.packets.put(now, packet);
+        let sizes = (slot.packet.wire_len(), slot.truesize);
+        self.append(tin, queue, place, sizes);
+    }
+
+    /// The same of one that was just stored and has so many bytes and so much memory.
+    #[inline(always)]
+    fn append(&mut self, tin: &mut Tin, queue: u32, place: Place, (bytes, truesize): (u32, u32)) {
         tin.backlogs[at(queue)] += bytes;
         tin.backlog += u64::from(bytes);
         tin.stats.packets += 1;
         tin.stats.bytes += u64::from(bytes);
-        self.totals.add(bytes, packet.truesize());
-        self.packets.push(&mut tin.flows[at(queue)].fifo, now, packet);
+        self.totals.add(bytes, truesize);
+        self.packets.append(&mut tin.flows[at(queue)].fifo, place);
     }
 
     /// Takes the head packet of a flow out of all counts.
@@ -342,7 +353,9 @@ impl<P: Queued + Copy> Store<P> {
 
 impl<P: Reshape + Send> Qdisc<P> for Cake<P> {
     #[inline(always)]
-    fn enqueue(&mut self, now: Time, mut packet: P, sink: &mut dyn Sink<P>) -> Enqueue<P> {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn Sink<P>) -> Enqueue<P> {
+        let (place, slot) = self.store.packets.put(now, packet);
+        let packet = &mut slot.packet;
         let index = usize::from(self.tin_of[usize::from(packet.dscp() % 64)]);
         let tin = &mut self.tins[index];
         let queue = tin.classify(&packet.flow_key(), self.config.isolation, self.hash);
@@ -356,30 +369,52 @@ impl<P: Reshape + Send> Qdisc<P> for Cake<P> {
                 self.shaper.wake(now);
             }
         }
-        tin.stats.max_len = tin.stats.max_len.max(packet.wire_len());
+        let mut sizes = (packet.wire_len(), slot.truesize);
+        if sizes.0 > tin.stats.max_len {
+            tin.stats.max_len = sizes.0;
+        }
         let is_split = self.config.split_gso && packet.segments() > 1;
         if is_split {
-            push_all_but_last(&mut packet, tin, queue, &mut self.store, now);
+            sizes = push_all_but_last(place, tin, queue, &mut self.store, now);
         }
-        self.store.push(tin, queue, now, packet);
+        self.store.append(tin, queue, place, sizes);
         tin.rouse(queue, self.config.isolation, &mut self.dither);
         self.busy_tins |= 1 << index;
         if self.config.ack_filter != AckFilter::Off && !is_split {
             self.filter_acks(index, queue, now, sink);
         }
         let totals = &mut self.store.totals;
-        totals.buffer_max_used = totals.buffer_max_used.max(totals.buffer_used);
+        if totals.buffer_used > totals.buffer_max_used {
+            totals.buffer_max_used = totals.buffer_used;
+        }
         while self.store.totals.buffer_used > self.buffer_limit && self.drop_from_longest(now, sink)
         {
         }
         Enqueue::Queued
     }
 
-    #[inline(always)]
     fn dequeue(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Dequeue<P> {
         let (place, wait) = self.choose(now, sink);
         match self.store.packets.taken(place) {
             Some(slot) => Dequeue::Packet(slot.packet, wait),
+            None if wait == Span::ZERO => Dequeue::Empty,
+            None => Dequeue::NotBefore(now + wait),
+        }
+    }
+
+    #[inline(always)]
+    fn dequeue_copied(
+        &mut self,
+        now: Time,
+        sink: &mut dyn Sink<P>,
+        take: impl FnOnce(&P),
+    ) -> Dequeue<()> {
+        let (place, wait) = self.choose(now, sink);
+        match self.store.packets.taken(place) {
+            Some(slot) => {
+                take(&slot.packet);
+                Dequeue::Packet((), wait)
+            }
             None if wait == Span::ZERO => Dequeue::Empty,
             None => Dequeue::NotBefore(now + wait),
         }

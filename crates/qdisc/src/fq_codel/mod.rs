@@ -22,7 +22,7 @@ use crate::codel::{
 use crate::hash::{FlowHash, bucket};
 use crate::notation::{Lapse, Packets, Size, at_most};
 use crate::rounds::{self, Rounds};
-use crate::slab::{Fifo, Place, Slab};
+use crate::slab::{Fifo, Place, Slab, Slot};
 use crate::{Backlog, Dequeue, Enqueue, Qdisc, Sink};
 
 sojourn_core::params! {
@@ -246,7 +246,7 @@ impl<P: Queued + Copy> FqCodel<P> {
             return false;
         }
         let index = bucket(self.hash.flow(&like.flow_key()), self.config.flows);
-        let place = self.store.packets.put(now, &packet());
+        let (place, _) = self.store.packets.put_sized(now, truesize, packet);
         self.admit(index, place, bytes, truesize);
         true
     }
@@ -332,9 +332,9 @@ impl<P: Queued + Copy> FqCodel<P> {
 impl<P: Queued + Copy + Send> Qdisc<P> for FqCodel<P> {
     #[inline(always)]
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn Sink<P>) -> Enqueue<P> {
+        let (place, Slot { packet, truesize, .. }) = self.store.packets.put(now, packet);
         let index = bucket(self.hash.flow(&packet.flow_key()), self.config.flows);
-        let (bytes, truesize) = (packet.wire_len(), packet.truesize());
-        let place = self.store.packets.put(now, &packet);
+        let (bytes, truesize) = (packet.wire_len(), *truesize);
         self.admit(index, place, bytes, truesize);
         if self.is_over_limit() {
             self.drop_from_fattest(now, sink);
@@ -342,13 +342,25 @@ impl<P: Queued + Copy + Send> Qdisc<P> for FqCodel<P> {
         Enqueue::Queued
     }
 
-    #[inline(always)]
     fn dequeue(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Dequeue<P> {
         let (place, wait) = self.choose(now, sink);
         match self.store.packets.taken(place) {
             Some(slot) => Dequeue::Packet(slot.packet, wait),
             None => Dequeue::Empty,
         }
+    }
+
+    #[inline(always)]
+    fn dequeue_copied(
+        &mut self,
+        now: Time,
+        sink: &mut dyn Sink<P>,
+        take: impl FnOnce(&P),
+    ) -> Dequeue<()> {
+        let (place, wait) = self.choose(now, sink);
+        let Some(slot) = self.store.packets.taken(place) else { return Dequeue::Empty };
+        take(&slot.packet);
+        Dequeue::Packet((), wait)
     }
 
     fn backlog(&self) -> Backlog {

@@ -3,6 +3,7 @@
 use sojourn_core::{Direction, Observer, Packet, PortId, Time};
 use sojourn_wire::{Exit, Turn, Wire};
 
+use super::way::NO_PORT;
 use super::{Engine, Violation};
 use crate::agenda::{Agenda, Place};
 
@@ -103,9 +104,13 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
+    /// Offers a packet to a port that is no link, or to [`NO_PORT`]: then only its flow's own propagation is left.
     #[cold]
     #[inline(never)]
     pub(super) fn offer_to_carrier(&mut self, port: usize, packet: &Packet) {
+        if port == NO_PORT as usize {
+            return self.propagate(packet, self.now);
+        }
         let carrier = self.carrier_of[port - self.links.len()] as usize;
         let port = PortId(port as u16);
         if !self.late.is_nothing() {

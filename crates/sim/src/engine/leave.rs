@@ -21,7 +21,7 @@ impl<O: Observer> Engine<'_, O> {
             self.drain_sender(flow);
         }
         let wake = self.flows[flow].ends.next_sender_wake();
-        self.agenda.set(place, wake);
+        self.agenda.set_end(end_of(flow, SENDER), wake);
         Ok(())
     }
 
@@ -131,7 +131,7 @@ impl<O: Observer> Engine<'_, O> {
             }
         }
         let wake = self.flows[flow].ends.next_receiver_wake();
-        self.agenda.set(place, wake);
+        self.agenda.set_end(end_of(flow, RECEIVER), wake);
     }
 
     /// Wakes the end that sends in that direction, of a flow that is no lone TCP connection.
@@ -199,10 +199,8 @@ impl<O: Observer> Engine<'_, O> {
         self.sent += u64::from(packet.wire_len());
         let who = Who::Flow(packet.flow);
         self.observer.record(self.now, who, &Event::Sent { packet });
-        match self.entries[flow][packet.direction as usize] {
-            Some(port) => self.offer(port.index(), packet),
-            None => self.propagate(packet, self.now),
-        }
+        let entry = self.entries[flow][packet.direction as usize];
+        self.offer(entry as usize, packet);
     }
 
     /// The flow's own propagation of the packet begins at `from`.

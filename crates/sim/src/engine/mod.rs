@@ -115,8 +115,8 @@ pub struct Engine<'a, O> {
     /// The number of links and carriers, whose places come before those of flows.
     ways: u32,
     flows: Vec<FlowState>,
-    /// The first link of each flow's way forward and back.
-    entries: Vec<[Option<PortId>; 2]>,
+    /// The first port of each flow's way forward and back; [`way::NO_PORT`] where a way has none.
+    entries: Vec<[u32; 2]>,
     contents: Contents,
     late: Late,
     ahead: Ahead,
@@ -236,7 +236,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             ways: ways as u32,
             entries: flows
                 .iter()
-                .map(|flow| [&flow.forward, &flow.reverse].map(|way| way.links.first().copied()))
+                .map(|flow| [&flow.forward, &flow.reverse].map(Way::entry))
                 .collect(),
             flows,
             contents: Contents::default(),

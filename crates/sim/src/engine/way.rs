@@ -40,6 +40,10 @@ impl FlowState {
     }
 }
 
+/// The number of no port. It is asked for where a port turns out not to be a link, so packets that enter links need not be asked
+/// whether they have a port to enter.
+pub(super) const NO_PORT: u32 = u32::MAX;
+
 /// The links of one direction of a flow, and the propagation after them that only this flow has.
 pub(super) struct Way {
     pub(super) links: Vec<PortId>,
@@ -50,6 +54,11 @@ pub(super) struct Way {
 impl Way {
     pub(super) fn new(links: &[PortId], delay: Span) -> Self {
         Self { links: links.to_vec(), delay, pipe: DelayLine::default() }
+    }
+
+    /// The number of the first port, or [`NO_PORT`].
+    pub(super) fn entry(&self) -> u32 {
+        self.links.first().map_or(NO_PORT, |port| u32::from(port.0))
     }
 
     /// True if nothing ever enters the pipe.

@@ -126,6 +126,10 @@ impl Controller for CubicLinux {
         false
     }
 
+    fn heeds_losses(&self) -> bool {
+        false
+    }
+
     fn phase(&self) -> &'static str {
         if self.window.is_slow_start() {
             "slow_start"

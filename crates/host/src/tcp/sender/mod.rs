@@ -260,16 +260,12 @@ impl Sender {
     /// A packet from the receiver arrived.
     #[inline(always)]
     pub fn on_packet<O: Observer>(&mut self, now: Time, packet: &Packet, observer: &mut O) {
-        match &packet.body {
-            Body::Ack(ack) => {
-                self.on_ack(now, packet, ack, observer);
-                self.echo = packet.sent;
-            }
-            Body::Handshake { asked, ecn } => {
-                self.on_established(now, now.since(*asked), *ecn);
-                self.echo = packet.sent;
-            }
-            _ => {}
+        if let Body::Ack(ack) = &packet.body {
+            self.on_ack(now, packet, ack, observer);
+            self.echo = packet.sent;
+        } else if let Body::Handshake { asked, ecn } = &packet.body {
+            self.on_established(now, now.since(*asked), *ecn);
+            self.echo = packet.sent;
         }
     }
 
@@ -457,13 +453,12 @@ impl Sender {
     pub fn has_counted_right(&self) -> bool {
         let mut counted = (0, 0, 0);
         let mut open = 0;
-        for segment in self.board.first()..self.board.end() {
-            let record = self.board.record(segment);
+        self.board.records().for_each(|record| {
             counted.0 += u32::from(record.is_sacked);
             counted.1 += u32::from(record.is_lost);
             counted.2 += u32::from(record.is_retransmitted);
             open += u32::from(record.is_lost & !record.is_retransmitted);
-        }
+        });
         counted == (self.sacked_out, self.lost_out, self.retrans_out)
             && self.board.count_bits() == (self.sacked_out, open)
     }
@@ -648,7 +643,12 @@ impl Sender {
         let mut sack = ack.sack;
         let blocks = &mut sack
             [usize::from(ack.flags.contains(AckFlags::DSACK))..usize::from(ack.sack_count)];
-        blocks.sort_unstable_by_key(|block| block.start);
+        // They are at most three, which these comparisons sort.
+        for place in [0, 1, 0] {
+            if place + 1 < blocks.len() && blocks[place].start > blocks[place + 1].start {
+                blocks.swap(place, place + 1);
+            }
+        }
         for (slot, block) in cache.iter_mut().zip(blocks) {
             *slot = *block;
             let end = block.end.min(self.board.end());
@@ -686,7 +686,9 @@ impl Sender {
         if was_retransmitted {
             outcome.retransmission_acked = true;
         } else {
-            outcome.first_sacked = outcome.first_sacked.or(Some(sent));
+            if outcome.first_sacked.is_none() {
+                outcome.first_sacked = Some(sent);
+            }
             outcome.last_sacked = Some(sent);
             if segment < self.high_seq {
                 outcome.original_delivered = true;
@@ -703,10 +705,13 @@ impl Sender {
         let end = ack.min(self.board.end());
         outcome.cumulative = end.saturating_sub(self.board.first());
         while self.board.first() < end {
-            if self.board.record(self.board.first()).has_history {
-                self.on_repaired_acked(now, outcome);
-            } else {
+            let record = self.board.record(self.board.first());
+            if !record.has_history {
                 self.on_plain_acked(now, end, outcome);
+            } else if record.is_sacked {
+                self.on_sacked_acked(end, outcome);
+            } else {
+                self.on_repaired_acked(now, outcome);
             }
         }
     }
@@ -742,8 +747,19 @@ impl Sender {
         self.rate.delivered += u64::from(count);
     }
 
-    /// Removes the first outstanding segment, which was retransmitted, lost or selectively
-    /// acknowledged before.
+    /// Removes the first outstanding segments up to `end` that were selectively acknowledged before, which was all that there is
+    /// to learn from them.
+    #[inline(never)]
+    fn on_sacked_acked(&mut self, end: u32, outcome: &mut AckOutcome) {
+        let first = self.board.first();
+        outcome.retransmission_acked |= self.board.drop_sacked(end);
+        self.sacked_out -= self.board.first() - first;
+        let last = self.board.covered(self.board.first() - 1);
+        self.una_byte = last.byte + u64::from(last.payload);
+        outcome.last_acked_payload = last.payload;
+    }
+
+    /// Removes the first outstanding segment, which was retransmitted or lost before.
     #[inline(never)]
     fn on_repaired_acked(&mut self, now: Time, outcome: &mut AckOutcome) {
         let segment = self.board.first();
@@ -755,7 +771,7 @@ impl Sender {
         self.rate.on_delivered(segment, record);
         if record.was_retransmitted {
             outcome.retransmission_acked = true;
-        } else if !record.is_sacked {
+        } else {
             outcome.first_acked = outcome.first_acked.or(Some(record.sent));
             outcome.last_acked = Some(record.sent);
             if segment < self.high_seq {
@@ -765,16 +781,12 @@ impl Sender {
                 self.rack.on_reordering(self.highest_sacked - segment);
             }
         }
-        if record.is_sacked {
-            self.sacked_out -= 1;
-        } else {
-            outcome.delivered += 1;
-            self.rate.delivered += 1;
-            // If the echo is older than the repetition, the original arrived. Linux checks this for
-            // cumulative acknowledgements; a selective one echoes another segment's timestamp.
-            if !(record.was_retransmitted && answers_older(outcome.echo, record.sent)) {
-                self.rack.advance(now, segment, record, self.rtt.min());
-            }
+        outcome.delivered += 1;
+        self.rate.delivered += 1;
+        // If the echo is older than the repetition, the original arrived. Linux checks this for
+        // cumulative acknowledgements; a selective one echoes another segment's timestamp.
+        if !(record.was_retransmitted && answers_older(outcome.echo, record.sent)) {
+            self.rack.advance(now, segment, record, self.rtt.min());
         }
         self.board.drop_first();
     }

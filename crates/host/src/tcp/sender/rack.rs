@@ -57,7 +57,7 @@ impl Rack {
         }
         self.has_advanced = true;
         self.rtt = rtt;
-        if (record.sent, segment) > (self.sent, self.segment) {
+        if record.is_newer(segment, self.sent, self.segment) {
             self.sent = record.sent;
             self.segment = segment;
         }

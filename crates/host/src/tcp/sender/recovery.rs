@@ -182,16 +182,16 @@ impl Sender {
         let retransmission = record.is_retransmitted;
         // A probe repeats a segment that was not deemed lost.
         self.lost_out += u32::from(!record.is_lost);
-        let memo = record.memo;
         self.board.set_lost(segment);
         self.retrans_out -= u32::from(retransmission);
         self.total_lost += 1;
         self.retransmit_hint = self.retransmit_hint.min(segment);
-        self.cca.on_lost(&Lost {
+        let (total_lost, total_delivered) = (self.total_lost, self.rate.delivered);
+        self.cca.on_lost(|| Lost {
             now,
-            memo,
-            total_lost: self.total_lost,
-            total_delivered: self.rate.delivered,
+            memo: self.board.record(segment).memo,
+            total_lost,
+            total_delivered,
             retransmission,
             by_tail_loss_probe,
         });
