@@ -2,6 +2,7 @@
 
 mod specimen;
 
+use std::num::NonZero;
 use std::sync::Arc;
 
 use sojourn_report::ReadRuns;
@@ -944,6 +945,21 @@ fn harm_is_against_solo_runs_and_by_seed() {
     let cell = format!("<a href=\"#s-{beside}\">");
     let cell = figure.split(&cell).nth(1).expect("there is a cell");
     assert!(cell.starts_with(&said), "{said}: {}", &cell[..12]);
+}
+
+#[test]
+fn a_page_is_the_same_with_any_number_of_threads() {
+    let results = specimen::results();
+    let made = |jobs, series_budget| {
+        let options = Options { jobs: NonZero::new(jobs), series_budget, ..Options::default() };
+        html(&results, &mut specimen::Made, &options)
+    };
+    // Runs fit the budget, or some have to be packed coarsely.
+    for budget in [Options::default().series_budget, 60_000] {
+        let alone = made(1, budget);
+        assert!(alone.contains("id=\"series-"));
+        assert!([2, 7].into_iter().all(|jobs| made(jobs, budget) == alone), "{budget}");
+    }
 }
 
 /// Series whose goodput is a call's target.
