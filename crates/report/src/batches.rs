@@ -47,7 +47,8 @@ pub(crate) fn in_batches<T: Send>(
     }
 }
 
-/// Does it with so many threads, or one for each core. More than read and work on a batch would have nothing to do.
+/// Runs `work` on so many threads, or one for each core. More threads than a batch has runs, and one that reads, would have
+/// nothing to do.
 pub(crate) fn with_threads<T: Send>(
     threads: Option<NonZero<usize>>,
     work: impl FnOnce() -> T + Send,
