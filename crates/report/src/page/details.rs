@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
-use sojourn_study::results::{Kind, Series, ViewKind};
+use sojourn_study::results::{Kind, Series, View, ViewKind};
 
 use super::calls;
 use super::options::Options;
@@ -42,6 +42,32 @@ pub(crate) struct SeriesView {
 }
 
 impl SeriesView {
+    /// Without figures yet, each with some of the first runs of scenarios that it shows.
+    fn all(data: &Data<'_>, firsts: &[u32]) -> Vec<Self> {
+        let views = data.plan.views.iter().enumerate();
+        let over_time = views.filter(|(_, view)| view.kind == ViewKind::Series);
+        let of_view = |(at, view): (usize, &View)| {
+            let runs = firsts.iter().filter(|run| {
+                let scenario = data.plan.runs[**run as usize].scenario as usize;
+                data.plan.is_selected(&data.plan.scenarios[scenario], &view.filter)
+            });
+            let runs = runs.take(MOST_VIEWED).map(|run| (*run, String::new())).collect();
+            let is_one = view.y.len() == 1 && view.of.len() == 1;
+            let overlay = is_one.then(|| Overlay { runs: Vec::new() });
+            Self { view: at, runs, overlay }
+        };
+        over_time.map(of_view).collect()
+    }
+
+    fn add(&mut self, run: u32, InView { svg, overlaid, .. }: InView) {
+        if let Some(own) = self.runs.iter_mut().find(|own| own.0 == run) {
+            own.1 = svg;
+        }
+        if let Some(overlay) = &mut self.overlay {
+            overlay.runs.extend(overlaid);
+        }
+    }
+
     /// Whether it is the study's first view, and so the figure of the answer.
     pub(crate) fn leads(&self) -> bool {
         self.view == 0 && self.runs.iter().any(|(_, svg)| !svg.is_empty())
@@ -121,19 +147,7 @@ impl Details {
         let firsts: Vec<u32> = data.done.iter().filter_map(|runs| runs.first().copied()).collect();
         let drawn: Vec<u32> = firsts.iter().copied().take(options.timelines).collect();
         let worst = calls::worst(data, &firsts);
-        let mut views: Vec<SeriesView> = Vec::new();
-        for (at, view) in data.plan.views.iter().enumerate() {
-            if view.kind == ViewKind::Series {
-                let runs = firsts.iter().filter(|run| {
-                    let scenario = data.plan.runs[**run as usize].scenario as usize;
-                    data.plan.is_selected(&data.plan.scenarios[scenario], &view.filter)
-                });
-                let runs = runs.take(MOST_VIEWED).map(|run| (*run, String::new())).collect();
-                let is_one = view.y.len() == 1 && view.of.len() == 1;
-                let overlay = is_one.then(|| Overlay { runs: Vec::new() });
-                views.push(SeriesView { view: at, runs, overlay });
-            }
-        }
+        let mut views = SeriesView::all(data, &firsts);
         // In a large study the series of a run can be opened only from its section.
         let many = finished.len() > options.runs * MANY;
         let mut in_sections: Vec<u32> = Vec::new();
@@ -187,15 +201,7 @@ impl Details {
                     let packed = details.packed.as_ref().map_or(0, |packed| packed.base64.len());
                     budget.left -= packed.min(budget.left);
                     density = of_run;
-                    for InView { view, svg, overlaid } in in_views {
-                        let view = &mut views[view];
-                        if let Some(own) = view.runs.iter_mut().find(|own| own.0 == details.run) {
-                            own.1 = svg;
-                        }
-                        if let Some(overlay) = &mut view.overlay {
-                            overlay.runs.extend(overlaid);
-                        }
-                    }
+                    in_views.into_iter().for_each(|one| views[one.view].add(details.run, one));
                     runs.push(details);
                 }
             },
