@@ -307,6 +307,8 @@ pub(crate) struct Data<'a> {
     pub(crate) subjects: Vec<Subject>,
     /// For every row of the table, the position of its subject.
     subject_of: Vec<Option<usize>>,
+    /// Where the table has each metric first.
+    columns: BTreeMap<&'a str, usize>,
     /// For each metric of the table, how it is read off rows of each of [`Kind::ALL`].
     readings: Vec<[Reading; 3]>,
     /// Which subjects have which metrics in any scenario.
@@ -383,6 +385,7 @@ impl<'a> Data<'a> {
         let metrics = &table.metrics;
         let reading = |column| Kind::ALL.map(|kind| Reading::of(metrics, kind, column));
         let readings = (0..metrics.len()).map(reading).collect();
+        let columns = metrics.iter().enumerate().rev().map(|(at, name)| (&name[..], at)).collect();
         let words = (0..plan.factors.len()).map(|f| Words::of(plan, f, &subjects)).collect();
         let sections = sections(results);
         Self {
@@ -395,6 +398,7 @@ impl<'a> Data<'a> {
             varying,
             subjects,
             subject_of,
+            columns,
             readings,
             has,
             words,
@@ -454,7 +458,7 @@ impl<'a> Data<'a> {
     }
 
     fn column(&self, metric: &str) -> Option<usize> {
-        self.table.metrics.iter().position(|name| name == metric)
+        self.columns.get(metric).copied()
     }
 
     /// `None` if no row has such a metric.

@@ -8,38 +8,54 @@ use sojourn_study::results::{Bucket, Delays, Kind, PlannedScenario};
 use crate::data::{Data, Subject};
 use crate::nearby::nearby;
 
-/// Buckets in ascending order: their ends, nanoseconds, the upper one first, and how many samples are between them.
-#[derive(Default)]
-struct Samples(Vec<((u64, u64), u64)>);
+/// The ends of a bucket, nanoseconds, the upper one first, and how many samples are between them.
+type Between = ((u64, u64), u64);
+
+/// Buckets of samples, to which others are added. However many there are, one more costs the logarithm of that.
+#[derive(Clone, Default)]
+struct Samples {
+    /// In ascending order.
+    settled: Vec<Between>,
+    /// Those that are not among them, in any order, several with the same ends included.
+    new: Vec<Between>,
+}
 
 impl Samples {
     /// Adds buckets in ascending order.
-    fn add(&mut self, buckets: impl Iterator<Item = ((u64, u64), u64)>) {
+    fn add(&mut self, buckets: impl Iterator<Item = Between>) {
         let mut at = 0;
-        let mut new = Vec::new();
         for (ends, samples) in buckets {
-            at += self.0[at..].partition_point(|(own, _)| *own < ends);
-            match self.0.get_mut(at) {
+            at += self.settled[at..].partition_point(|(own, _)| *own < ends);
+            match self.settled.get_mut(at) {
                 Some((own, sum)) if *own == ends => *sum += samples,
-                _ => new.push((ends, samples)),
+                _ => self.new.push((ends, samples)),
             }
         }
-        // From the end, so that those before the first new one stay where they are.
-        let mut from = self.0.len();
-        let mut to = from + new.len();
-        self.0.resize(to, Default::default());
-        while let Some(next) = new.pop() {
-            while from > 0 && self.0[from - 1].0 > next.0 {
-                (from, to) = (from - 1, to - 1);
-                self.0[to] = self.0[from];
-            }
-            to -= 1;
-            self.0[to] = next;
+        // Each time there are half as many more, so that a bucket is moved seldom.
+        if self.new.len() * 2 > self.settled.len() {
+            self.settle();
         }
     }
 
+    fn settle(&mut self) {
+        self.settled.append(&mut self.new);
+        // Most are in order already, which a stable sort makes use of.
+        self.settled.sort_by_key(|(ends, _)| *ends);
+        self.settled.dedup_by(|next, kept| {
+            let is_same = next.0 == kept.0;
+            kept.1 += if is_same { next.1 } else { 0 };
+            is_same
+        });
+    }
+
+    /// All buckets in ascending order.
+    fn ordered(mut self) -> Vec<Between> {
+        self.settle();
+        self.settled
+    }
+
     fn count(&self) -> u64 {
-        self.0.iter().map(|(_, samples)| samples).sum()
+        self.settled.iter().chain(&self.new).map(|(_, samples)| samples).sum()
     }
 }
 
@@ -183,8 +199,8 @@ impl Spreads {
             let spread = &mut of_scenario[at];
             let is_apart = self.pooled.is_none();
             spread.runs.push((run, if is_apart { durations.shares() } else { Shares::new() }));
-            spread.pooled.known.add(durations.known.0.into_iter());
-            spread.pooled.open.add(durations.open.0.into_iter());
+            spread.pooled.known.add(durations.known.ordered().into_iter());
+            spread.pooled.open.add(durations.open.ordered().into_iter());
         }
     }
 
@@ -205,7 +221,8 @@ impl Durations {
     /// open, these are the shares of the samples.
     fn shares(&self) -> Shares {
         let buckets = |samples: &Samples| -> Vec<(u64, u64, u64)> {
-            samples.0.iter().map(|((high, low), count)| (*low, *high, *count)).collect()
+            let ordered = samples.clone().ordered().into_iter();
+            ordered.map(|((high, low), count)| (low, high, count)).collect()
         };
         let (known, open) = (buckets(&self.known), buckets(&self.open));
         let all = known.iter().chain(&open).map(|(_, _, count)| count).sum();
@@ -228,6 +245,25 @@ mod tests {
     use sojourn_study::results::PlannedFlow;
 
     use super::*;
+
+    #[test]
+    fn buckets_that_come_in_any_order_are_put_in_order_and_added_up() {
+        let mut samples = Samples::default();
+        let mut expected = BTreeMap::new();
+        for run in 0..100u64 {
+            let of_run: BTreeMap<(u64, u64), u64> =
+                (0..20).map(|at| ((at * 7919 * (run % 7 + 1) % 500, run % 3), at)).collect();
+            samples.add(of_run.clone().into_iter());
+            of_run
+                .into_iter()
+                .for_each(|(ends, count)| *expected.entry(ends).or_default() += count);
+        }
+        samples.add([((999, 0), 5)].into_iter());
+        expected.insert((999, 0), 5);
+        assert_eq!(samples.new, [((999, 0), 5)]);
+        assert_eq!(samples.count(), expected.values().sum::<u64>());
+        assert_eq!(samples.ordered(), Vec::from_iter(expected));
+    }
 
     #[test]
     fn flows_of_a_group_and_runs_of_a_scenario_make_one_distribution() {
