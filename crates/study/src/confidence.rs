@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use sojourn_metrics::stats::{Interval, interval_of_squares, mean_interval_by, two_sided_t};
 
-/// Of so many values the quantile is worked out once. It takes two million instructions, and a study has means by the
+/// Of so many values the quantile is worked out once. It takes 130 000 instructions or more, and a study has means by the
 /// thousand.
 const MOST_KEPT: usize = 256;
 
