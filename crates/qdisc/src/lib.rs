@@ -112,22 +112,20 @@ pub trait Qdisc<P: Queued>: Send {
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Dequeue<P>;
 
-    /// [`Qdisc::dequeue`], but a packet is only shown to `take`, which may copy it from where it lies.
+    /// [`Qdisc::dequeue`], but a packet is only shown to `take`, which may copy it from where it lies, and what that gives
+    /// comes in its place.
     #[inline(always)]
-    fn dequeue_copied(
+    fn dequeue_copied<T>(
         &mut self,
         now: Time,
         sink: &mut dyn Sink<P>,
-        take: impl FnOnce(&P),
-    ) -> Dequeue<()>
+        take: impl FnOnce(&P) -> T,
+    ) -> Dequeue<T>
     where
         Self: Sized,
     {
         match self.dequeue(now, sink) {
-            Dequeue::Packet(packet, wait) => {
-                take(&packet);
-                Dequeue::Packet((), wait)
-            }
+            Dequeue::Packet(packet, wait) => Dequeue::Packet(take(&packet), wait),
             Dequeue::Empty => Dequeue::Empty,
             Dequeue::NotBefore(at) => Dequeue::NotBefore(at),
         }

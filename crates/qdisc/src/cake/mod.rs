@@ -394,27 +394,19 @@ impl<P: Reshape + Send> Qdisc<P> for Cake<P> {
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Dequeue<P> {
-        let (place, wait) = self.choose(now, sink);
-        match self.store.packets.taken(place) {
-            Some(slot) => Dequeue::Packet(slot.packet, wait),
-            None if wait == Span::ZERO => Dequeue::Empty,
-            None => Dequeue::NotBefore(now + wait),
-        }
+        self.dequeue_copied(now, sink, |packet| *packet)
     }
 
     #[inline(always)]
-    fn dequeue_copied(
+    fn dequeue_copied<T>(
         &mut self,
         now: Time,
         sink: &mut dyn Sink<P>,
-        take: impl FnOnce(&P),
-    ) -> Dequeue<()> {
+        take: impl FnOnce(&P) -> T,
+    ) -> Dequeue<T> {
         let (place, wait) = self.choose(now, sink);
         match self.store.packets.taken(place) {
-            Some(slot) => {
-                take(&slot.packet);
-                Dequeue::Packet((), wait)
-            }
+            Some(slot) => Dequeue::Packet(take(&slot.packet), wait),
             None if wait == Span::ZERO => Dequeue::Empty,
             None => Dequeue::NotBefore(now + wait),
         }

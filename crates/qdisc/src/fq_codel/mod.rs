@@ -343,24 +343,21 @@ impl<P: Queued + Copy + Send> Qdisc<P> for FqCodel<P> {
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Dequeue<P> {
-        let (place, wait) = self.choose(now, sink);
-        match self.store.packets.taken(place) {
-            Some(slot) => Dequeue::Packet(slot.packet, wait),
-            None => Dequeue::Empty,
-        }
+        self.dequeue_copied(now, sink, |packet| *packet)
     }
 
     #[inline(always)]
-    fn dequeue_copied(
+    fn dequeue_copied<T>(
         &mut self,
         now: Time,
         sink: &mut dyn Sink<P>,
-        take: impl FnOnce(&P),
-    ) -> Dequeue<()> {
+        take: impl FnOnce(&P) -> T,
+    ) -> Dequeue<T> {
         let (place, wait) = self.choose(now, sink);
-        let Some(slot) = self.store.packets.taken(place) else { return Dequeue::Empty };
-        take(&slot.packet);
-        Dequeue::Packet((), wait)
+        match self.store.packets.taken(place) {
+            Some(slot) => Dequeue::Packet(take(&slot.packet), wait),
+            None => Dequeue::Empty,
+        }
     }
 
     fn backlog(&self) -> Backlog {
