@@ -4,12 +4,14 @@
 //! it, [`simulate`] builds the same world and runs it under several seeds, and [`compare`] puts the
 //! two side by side with the bounds that simulation must keep.
 
+mod arguments;
 mod measured;
 mod simulated;
 mod verdict;
 pub mod webrtc;
 pub mod wifi;
 
+pub use arguments::data_of;
 pub use measured::{Group, Situation, Statistic, situations};
 pub use simulated::{Needs, Simulated, at_phase, scenario, simulate};
 pub use verdict::{Comparison, Row, compare};

@@ -2,23 +2,21 @@
 //! situation names, and `--data FILE` for other situations than those of `data`.
 #![expect(clippy::print_stdout, reason = "this is what it is for")]
 
+use sojourn_fidelity::data_of;
 use sojourn_fidelity::wifi::{compare, departure, read, situations};
 
 const SEEDS: u64 = 24;
 
 fn main() {
     let mut wanted: Vec<String> = std::env::args().skip(1).collect();
-    let mut all = situations();
-    if let Some(at) = wanted.iter().position(|word| word == "--data") {
-        let file = wanted.drain(at..wanted.len().min(at + 2)).nth(1).unwrap_or_default();
-        match std::fs::read_to_string(&file) {
-            Ok(text) => all = read(&text),
-            Err(error) => {
-                eprintln!("--data takes a file of situations; '{file}': {error}");
-                std::process::exit(2);
-            }
+    let all = match data_of(&mut wanted) {
+        Ok(None) => situations(),
+        Ok(Some(text)) => read(&text),
+        Err(error) => {
+            eprintln!("{error}");
+            std::process::exit(2);
         }
-    }
+    };
     let (mut inside, mut outside, mut waiting) = (0, 0, 0);
     for situation in all {
         if !wanted.is_empty() && !wanted.iter().any(|part| situation.id.contains(part.as_str())) {

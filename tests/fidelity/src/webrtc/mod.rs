@@ -5,7 +5,7 @@ mod situation;
 mod watch;
 mod world;
 
-pub use situation::{Call, Kind, Situation, situations, situations_of_str0m};
+pub use situation::{Call, Kind, Situation, read, situations, situations_of_str0m};
 pub use world::{model_of, simulate};
 
 use std::fmt;

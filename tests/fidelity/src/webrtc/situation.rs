@@ -10,8 +10,8 @@ pub struct Situation {
     pub id: String,
     /// From which second on the bottleneck has how many kbit/s.
     pub rate: Vec<(f64, f64)>,
-    pub queue_bytes: u32,
-    pub fq_codel: bool,
+    /// As a study writes it.
+    pub queue: String,
     pub rtt_ms: f64,
     pub duration_s: f64,
     pub calls: Vec<Call>,
@@ -30,6 +30,9 @@ pub struct Call {
     /// After so many seconds it sends its first packets, if that was measured.
     pub connects_s: Option<f64>,
     pub max_kbps: f64,
+    /// Both ends offer parity (`red` and `ulpfec`), as Chromium does by default for VP8.
+    #[serde(default)]
+    pub fec: bool,
     /// Which part of the announced estimate the application uses, if it decides that itself.
     pub share: Option<f64>,
 }
@@ -90,7 +93,12 @@ pub fn situations_of_str0m() -> Vec<Situation> {
     read(include_str!("../../data/webrtc-str0m.json"))
 }
 
-fn read(text: &str) -> Vec<Situation> {
+/// Those of a file as `data/webrtc.json` is.
+///
+/// # Panics
+///
+/// If it is none.
+pub fn read(text: &str) -> Vec<Situation> {
     let file: File = serde_json::from_str(text).expect("the file is sound");
     file.situations
 }

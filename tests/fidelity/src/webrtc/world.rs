@@ -8,7 +8,7 @@ use sojourn_host::AppModel;
 use sojourn_host::apps::BulkConfig;
 use sojourn_host::tcp::Config as Transport;
 use sojourn_link::{LossConfig, RateConfig, RateSpec};
-use sojourn_media::call::{CallConfig, CallSpec, Playout};
+use sojourn_media::call::{CallConfig, CallSpec, FecScheme, Playout};
 use sojourn_media::{control, source};
 use sojourn_metrics::qoe::{FreezeRule, freezes};
 use sojourn_scenario::{App, ExternalApp, Flow, Host, Link, Scenario, Traffic, Until};
@@ -38,11 +38,7 @@ const TCP_JITTER: Span = Span::from_millis(300);
 fn scenario(situation: &Situation, ends: Ends<'_>) -> Scenario {
     let span = |seconds: f64| Span::from_secs_f64(seconds);
     let half = span(situation.rtt_ms / 2e3);
-    let queue = match situation.fq_codel {
-        true => "fq_codel limit 10240 noecn".to_owned(),
-        false => format!("bfifo limit {}", situation.queue_bytes),
-    };
-    let queue = sojourn_qdisc::Config::parse(&queue).expect("a discipline");
+    let queue = sojourn_qdisc::Config::parse(&situation.queue).expect("a discipline");
     let mut forward = Link::new("bottleneck", queue, rate(situation), half);
     forward.entry_loss = loss(situation);
     let unlimited = sojourn_qdisc::Config::parse("pfifo limit 1000").expect("a discipline");
@@ -94,7 +90,8 @@ pub fn model_of(call: &Call) -> Arc<dyn AppModel> {
     let max_rate = Rate::from_bps((call.max_kbps * 1e3) as u64);
     let spec = match call.kind {
         Kind::Chromium | Kind::Str0m => {
-            CallSpec { source: SOURCE.to_owned(), max_rate, ..CallSpec::default() }
+            let fec = call.fec.then_some(FecScheme::Ulpfec);
+            CallSpec { source: SOURCE.to_owned(), max_rate, fec, ..CallSpec::default() }
         }
         // Its encoder is rebuilt by `new_encoder`, so the source itself makes no transients.
         Kind::Aiortc => CallSpec {
