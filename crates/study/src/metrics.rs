@@ -1,5 +1,6 @@
 //! The metrics that results hold and claims speak of, by name.
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use sojourn_core::SpecError;
@@ -21,8 +22,8 @@ pub(crate) fn kind_of(scope: Scope) -> Kind {
 /// The columns of `runs.parquet`. A name that several scopes share is one column.
 pub fn columns() -> Vec<MetricColumn> {
     let mut columns: Vec<MetricColumn> = Vec::new();
-    for metric in METRICS {
-        if let Some(column) = columns.iter_mut().find(|column| column.name == metric.name) {
+    for (metric, at) in METRICS.iter().zip(&KNOWN.columns) {
+        if let Some(column) = columns.get_mut(*at) {
             column.doc =
                 format!("{} ({}: {})", column.doc, kind_of(metric.scope).name(), metric.doc);
         } else {
@@ -36,30 +37,37 @@ pub fn columns() -> Vec<MetricColumn> {
     columns
 }
 
-/// The metrics of each scope. Each run asks for them in each of its rows.
-struct OfScopes {
-    /// Each with its position in [`columns`], in that order.
-    metrics: [Vec<(usize, &'static Metric)>; 3],
-    /// How many columns there are.
-    columns: usize,
+/// The table of metrics, looked up by name.
+struct Known {
+    /// The column of each metric in the table's order; names get theirs as they first appear.
+    columns: Vec<usize>,
+    /// Of each name, the metrics of the scopes.
+    by_name: HashMap<&'static str, [Option<&'static Metric>; 3]>,
+    /// Of each scope, the metrics and their columns, in the columns' order. Each run asks for them in each of its rows.
+    of_scopes: [Vec<(usize, &'static Metric)>; 3],
 }
 
-static OF_SCOPES: LazyLock<OfScopes> = LazyLock::new(|| {
-    let columns = columns();
-    let of = |scope: Scope| {
-        let metric = |column: &MetricColumn| sojourn_metrics::metric(scope, &column.name);
-        let metrics = columns.iter().map(metric).enumerate();
-        metrics.filter_map(|(at, metric)| Some((at, metric?))).collect()
-    };
-    OfScopes { metrics: Scope::ALL.map(of), columns: columns.len() }
+static KNOWN: LazyLock<Known> = LazyLock::new(|| {
+    let mut first = HashMap::new();
+    let mut by_name = HashMap::<_, [Option<_>; 3]>::new();
+    let mut of_scopes: [Vec<_>; 3] = Default::default();
+    let columns = METRICS.iter().map(|metric| {
+        let count = first.len();
+        let at = *first.entry(metric.name).or_insert(count);
+        by_name.entry(metric.name).or_default()[metric.scope as usize] = Some(metric);
+        of_scopes[metric.scope as usize].push((at, metric));
+        at
+    });
+    let columns = columns.collect();
+    of_scopes.iter_mut().for_each(|metrics| metrics.sort_by_key(|(at, _)| *at));
+    Known { columns, by_name, of_scopes }
 });
 
 /// What is measured of one row, in the order of [`columns`]. Numbers that are not finite count as missing.
 pub(crate) fn values(scope: Scope, of: impl Fn(&Metric) -> Option<f64>) -> Values {
-    let OfScopes { metrics, columns } = &*OF_SCOPES;
-    let metrics = metrics[scope as usize].iter();
+    let metrics = KNOWN.of_scopes[scope as usize].iter();
     let known = metrics.filter_map(|(at, metric)| Some((*at, of(metric)?)));
-    Values::of_known(*columns, known.filter(|(_, value)| value.is_finite()))
+    Values::of_known(KNOWN.by_name.len(), known.filter(|(_, value)| value.is_finite()))
 }
 
 /// A metric of a kind of row, by its name with or without the unit: `goodput`, `rtt_p50_ms`.
@@ -97,7 +105,8 @@ pub fn find(name: &str, kinds: &[Kind]) -> Result<&'static Metric, SpecError> {
 
 /// A metric of a kind of row, by its name with the unit.
 pub fn known(name: &str, kinds: &[Kind]) -> Option<&'static Metric> {
-    METRICS.iter().find(|metric| metric.name == name && kinds.contains(&kind_of(metric.scope)))
+    let of_scopes = KNOWN.by_name.get(name)?.iter().flatten();
+    of_scopes.copied().find(|metric| kinds.contains(&kind_of(metric.scope)))
 }
 
 /// Without the unit.

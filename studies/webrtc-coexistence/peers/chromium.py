@@ -3,6 +3,10 @@
 
     chromium.py receive PORT
     chromium.py send ADDRESS PORT SECONDS [--size 640x360] [--fps 60] [--most BITS_PER_SECOND] [--codec VP8]
+                                          [--film FILE] [--no-parity]
+
+FILE (.y4m) is what the camera sees, over and over, instead of Chromium's test picture. Without parity only lost packets
+that are asked for are sent again; Chromium offers packets of parity (red and ulpfec), too.
 
 The ends agree over a TCP connection at PORT; the video goes its own way. Every half second each prints what
 getStats says, an array of JSON on one line. Needs Debian's package chromium, and nothing else.
@@ -31,7 +35,8 @@ SEND = """(async () => {
     const sender = pc.addTrack(stream.getVideoTracks()[0], stream);
     const codecs = RTCRtpSender.getCapabilities('video').codecs;
     const first = codecs.filter(c => c.mimeType === 'video/CODEC');
-    pc.getTransceivers()[0].setCodecPreferences(first.concat(codecs.filter(c => !first.includes(c))));
+    const others = codecs.filter(c => PARITY ? !first.includes(c) : c.mimeType === 'video/rtx');
+    pc.getTransceivers()[0].setCodecPreferences(first.concat(others));
     const gathered = new Promise(done => pc.onicecandidate = event => event.candidate || done());
     await pc.setLocalDescription(await pc.createOffer());
     await gathered;
@@ -62,7 +67,7 @@ STATS = "(async () => JSON.stringify([...(await pc.getStats()).values()]))()"
 class Browser:
     """A Chromium with one page, told what to do over a pipe (the DevTools protocol)."""
 
-    def __init__(self, fps: int) -> None:
+    def __init__(self, fps: int, film: str | None) -> None:
         self.folder = tempfile.mkdtemp()
         page = os.path.join(self.folder, "page.html")
         with open(page, "w", encoding="utf-8") as file:
@@ -72,6 +77,8 @@ class Browser:
         for end in (read_end, write_end):
             os.set_inheritable(end, True)
         flags = FLAGS + [f"--use-fake-device-for-media-stream=fps={fps}", f"--user-data-dir={self.folder}"]
+        if film:
+            flags.append(f"--use-file-for-fake-video-capture={os.path.abspath(film)}")
         if os.geteuid() == 0:
             # Chromium refuses to run as root otherwise.
             flags.append("--no-sandbox")
@@ -137,8 +144,10 @@ def main() -> None:
     parser.add_argument("--fps", type=int, default=60)
     parser.add_argument("--most", type=int, default=0)
     parser.add_argument("--codec", default="VP8")
+    parser.add_argument("--film")
+    parser.add_argument("--no-parity", action="store_true")
     own = parser.parse_args()
-    browser = Browser(own.fps)
+    browser = Browser(own.fps, own.film)
     if own.role == "receive":
         server = socket.create_server(("", int(own.where[0])))
         other, _ = server.accept()
@@ -153,7 +162,8 @@ def main() -> None:
     until = time.monotonic() + float(seconds)
     width, height = own.size.split("x")
     script = SEND.replace("WIDTH", width).replace("HEIGHT", height).replace("FPS", str(own.fps))
-    offer = browser.evaluate(script.replace("MOST", str(own.most)).replace("CODEC", own.codec))
+    script = script.replace("MOST", str(own.most)).replace("CODEC", own.codec)
+    offer = browser.evaluate(script.replace("PARITY", "false" if own.no_parity else "true"))
     with socket.create_connection((address, int(port))) as other, other.makefile("rw", encoding="utf-8") as talk:
         talk.write(json.dumps(offer) + "\n")
         talk.flush()
