@@ -2,7 +2,9 @@
 //!
 //! It works like libwebrtc's: what was sent is a debt that is paid off at the pacing rate. Packets leave
 //! while the debt is less than a burst; then the next waits until all of it is paid off, even if more packets come meanwhile. Without a burst each
-//! waits for the time of the one before it. Where the queue has a limit, the rate is raised when packets would wait longer than that in the mean.
+//! waits for the time of the one before it. Where the queue has a limit, the rate is raised when packets would wait longer than that in the mean. It is
+//! worked out when packets come, when the controller sets its own, and when a burst is over. So a queue whose time is up leaves at once, in bursts of the
+//! largest size, and the debt of the last one is paid off at the controller's rate before anything else leaves.
 
 use alloc::collections::VecDeque;
 
@@ -33,6 +35,8 @@ pub(crate) struct Pacer {
     /// The controller's pacing rate and that of padding, in bytes a second.
     least: f64,
     padding: f64,
+    /// The pacing rate, raised if needed to empty the queue in time.
+    rate: f64,
     /// The burst in seconds, and in bytes at the controller's pacing rate.
     burst_s: f64,
     least_burst: f64,
@@ -46,8 +50,6 @@ pub(crate) struct Pacer {
     copy: u32,
     /// Until when the debts are paid off.
     paid_until: Time,
-    /// When the debts allow the next packet, once it is worked out.
-    due: Option<Time>,
     prober: Prober,
 }
 
@@ -88,6 +90,7 @@ impl Pacer {
             since: 0,
             least: f64::INFINITY,
             padding: 0.0,
+            rate: f64::INFINITY,
             burst_s: config.burst.as_secs_f64(),
             least_burst: f64::INFINITY,
             window: None,
@@ -97,20 +100,19 @@ impl Pacer {
             padding_debt: 0.0,
             copy: 0,
             paid_until: now,
-            due: None,
             prober: Prober::default(),
         }
     }
 
     pub(crate) fn set(&mut self, now: Time, outputs: &Outputs) {
         self.pay_if_stopped(now);
-        self.due = None;
         self.least = outputs.pacing.map_or(f64::INFINITY, |pacing| pacing.as_bps() as f64 / 8.0);
         self.padding = outputs.padding.as_bps() as f64 / 8.0;
         // Where packets are not paced, all may leave at once.
         let is_paced = self.least.is_finite();
         self.least_burst = if is_paced { self.burst(self.least) } else { f64::INFINITY };
         self.window = outputs.window;
+        self.adjust(now);
     }
 
     pub(crate) fn set_in_flight(&mut self, now: Time, bytes: u64) {
@@ -144,6 +146,7 @@ impl Pacer {
         }));
         self.queued += u64::from(bytes);
         self.since += u128::from(now.as_nanos()) * (self.video.len() - before) as u128;
+        self.adjust(now);
         bytes
     }
 
@@ -158,6 +161,7 @@ impl Pacer {
         if item.stream != RtpStream::Audio {
             self.queued += u64::from(item.size);
             self.since += u128::from(now.as_nanos());
+            self.adjust(now);
         }
     }
 
@@ -165,9 +169,8 @@ impl Pacer {
     #[inline]
     fn begin_to_wait(&mut self, now: Time) {
         if !self.has_media() {
-            self.pay(now, now);
+            self.pay(now);
         }
-        self.due = None;
     }
 
     /// Bytes that wait.
@@ -196,13 +199,13 @@ impl Pacer {
         self.queued > 0
     }
 
-    /// The pacing rate in bytes a second, raised if needed to empty the queue in time.
+    /// Works out the rate at which the queue is emptied in time.
     #[inline(always)]
-    fn rate(&self, now: Time) -> f64 {
-        match self.config.queue_limit {
+    fn adjust(&mut self, now: Time) {
+        self.rate = match self.config.queue_limit {
             Some(limit) if self.queued > 0 && self.least < f64::INFINITY => self.raised(now, limit),
             _ => self.least,
-        }
+        };
     }
 
     fn raised(&self, now: Time, limit: Span) -> f64 {
@@ -211,14 +214,12 @@ impl Pacer {
         self.least.max(needed)
     }
 
-    /// Pays off the debts until `then`, at the rate of `now`.
-    fn pay(&mut self, now: Time, then: Time) {
-        self.due = None;
+    /// Pays off the debts until `then`.
+    fn pay(&mut self, then: Time) {
         if then > self.paid_until {
             if self.debt > 0.0 {
-                let rate = self.rate(now);
                 let passed = seconds(then.since(self.paid_until));
-                let paid = if rate.is_finite() { rate * passed } else { f64::INFINITY };
+                let paid = if self.rate.is_finite() { self.rate * passed } else { f64::INFINITY };
                 self.debt = (self.debt - paid).max(0.0);
             }
             self.pay_padding(then);
@@ -247,16 +248,8 @@ impl Pacer {
     #[inline]
     fn pay_if_stopped(&mut self, now: Time) {
         if self.is_full() {
-            self.pay(now, now);
+            self.pay(now);
         }
-    }
-
-    /// Works out when the debts allow the next packet, and keeps it.
-    #[inline(always)]
-    pub(crate) fn plan(&mut self, now: Time) -> Time {
-        let due = self.due(now);
-        self.due = Some(due);
-        due
     }
 
     /// When the next packet may leave.
@@ -277,7 +270,7 @@ impl Pacer {
     /// When the next packet but a voice's may leave.
     #[inline(always)]
     fn next_at(&self, now: Time) -> Time {
-        let next = if self.prober.is_on() { self.prober.next(now) } else { self.due(now) };
+        let next = if self.prober.is_on() { self.prober.next(now) } else { self.due() };
         let next = next.max(now);
         match self.is_full() {
             true => next.max(self.left_at + WHILE_FULL),
@@ -287,22 +280,17 @@ impl Pacer {
 
     /// When the debts allow the next packet, which may be in the past.
     #[inline(always)]
-    fn due(&self, now: Time) -> Time {
-        if let Some(due) = self.due {
-            return due;
-        }
-        let rate = self.rate(now);
+    fn due(&self) -> Time {
         let wait = |debt: f64, rate: f64| match debt {
             0.0 => self.paid_until,
             // Rounded up, so that the debt is paid then.
             debt => self.paid_until + Span::from_secs_f64(debt / rate) + Span::from_nanos(1),
         };
         match self.has_media() {
-            true if self.debt < self.least_burst => self.paid_until,
-            true if rate > self.least && self.debt < self.burst(rate) => self.paid_until,
-            true => wait(self.debt, rate),
+            true if !self.is_spent() => self.paid_until,
+            true => wait(self.debt, self.rate),
             false if self.padding > 0.0 => {
-                wait(self.padding_debt, self.padding).max(wait(self.debt, rate))
+                wait(self.padding_debt, self.padding).max(wait(self.debt, self.rate))
             }
             false => Time::NEVER,
         }
@@ -315,6 +303,13 @@ impl Pacer {
         let next = self.repair.front().or(self.video.front());
         let size = next.map_or(self.config.padding, |(_, item)| item.size);
         self.in_flight > 0 && self.in_flight + u64::from(size) > window
+    }
+
+    /// Whether the debt is as large as a burst.
+    #[inline(always)]
+    fn is_spent(&self) -> bool {
+        self.debt >= self.least_burst
+            && (self.rate <= self.least || self.debt >= self.burst(self.rate))
     }
 
     fn burst(&self, rate: f64) -> f64 {
@@ -334,9 +329,9 @@ impl Pacer {
                 if self.next_at(now) > now {
                     return None;
                 }
-                self.pay(now, now);
+                self.pay(now);
             } else {
-                let due = self.plan(now);
+                let due = self.due();
                 if due > now {
                     return None;
                 }
@@ -344,7 +339,6 @@ impl Pacer {
             }
         }
         self.left_at = now;
-        self.due = None;
         // A small packet begins a cluster, so that its rate is measured from a sharp edge.
         let next = match is_probe && self.prober.begins(now) {
             true => None,
@@ -357,7 +351,7 @@ impl Pacer {
         let size = next.map_or_else(|| self.padding_size(now, is_probe), |(_, item)| item.size);
         self.debt += f64::from(size);
         if self.debt > self.least * MOST_DEBT.as_secs_f64() {
-            self.debt = self.debt.min(self.rate(now) * MOST_DEBT.as_secs_f64());
+            self.debt = self.debt.min(self.rate * MOST_DEBT.as_secs_f64());
         }
         if self.padding > 0.0 {
             let most = self.padding * MOST_DEBT.as_secs_f64();
@@ -370,6 +364,9 @@ impl Pacer {
             Some((since, item)) => {
                 self.queued -= u64::from(item.size);
                 self.since -= u128::from(since.as_nanos());
+                if self.queued == 0 || self.is_spent() {
+                    self.adjust(now);
+                }
                 Release::Media { item, probe }
             }
             None => Release::Padding { size, probe },
@@ -530,7 +527,23 @@ mod tests {
         (0..50).for_each(|_| pacer.push(Time::ZERO, item(RtpStream::Video)));
         let at = Time::from_nanos(1_000_000_000);
         (0..50).for_each(|_| pacer.push(at, item(RtpStream::Repair)));
-        assert!((pacer.rate(at) - 100_000.0 / 1.5).abs() < 1.0, "{}", pacer.rate(at));
+        assert!((pacer.rate - 100_000.0 / 1.5).abs() < 1.0, "{}", pacer.rate);
+    }
+
+    /// 70 kB have waited for 2 s. 63 kB leave at once; then 7 kB are to leave in 1 ms, so the debt is paid off in 9 ms. What they leave
+    /// as a debt takes 140 ms at 400 kbit/s.
+    #[test]
+    fn a_queue_whose_time_is_up_leaves_at_once_and_is_paid_off_before_anything_else_leaves() {
+        let mut pacer = pacer(400);
+        (0..70).for_each(|_| pacer.push(Time::ZERO, item(RtpStream::Video)));
+        let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
+        pacer.pay(at(2000));
+        pacer.set(at(2000), &outputs(400, 0));
+        assert_eq!(burst(&mut pacer, at(2000)), 63);
+        assert_eq!(pacer.next(at(2000)), at(2009) + Span::from_nanos(1));
+        assert_eq!(burst(&mut pacer, at(2010)), 7);
+        pacer.push(at(2020), item(RtpStream::Repair));
+        assert_eq!(pacer.next(at(2020)).since(at(2009)).as_millis(), 140);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use sojourn_fidelity::data_of;
 use sojourn_fidelity::webrtc::{model_of, print_table, read, situations};
 
-const SEEDS: u64 = 10;
+const SEEDS: u64 = 20;
 
 fn main() {
     let mut wanted: Vec<String> = std::env::args().skip(1).collect();
