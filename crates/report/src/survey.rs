@@ -112,6 +112,8 @@ struct Found<'a> {
     /// Which subjects have which metrics in any run.
     has: Vec<Vec<bool>>,
     cells: Vec<Cell<'a>>,
+    /// Where among them each is, by the position of its subject and its metric.
+    positions: BTreeMap<(usize, &'static str), usize>,
     /// Those that have ended.
     scenarios: Vec<u32>,
     /// Of the runs of the scenario that has not ended.
@@ -125,10 +127,14 @@ impl<'a> Found<'a> {
             let cell = move |metric| Cell::new(data, at, subject.kind, metric);
             page::candidates(data, subject).into_iter().filter_map(cell).collect::<Vec<_>>()
         };
-        let cells = data.subjects.iter().enumerate().flat_map(of_subject).collect();
+        let cells: Vec<Cell<'_>> = data.subjects.iter().enumerate().flat_map(of_subject).collect();
+        let positions =
+            cells.iter().enumerate().rev().map(|(at, cell)| ((cell.subject, cell.metric), at));
+        let positions = positions.collect();
         let has = vec![vec![false; data.table.metrics.len()]; data.subjects.len()];
         let endings = Endings::default();
-        Self { data, has, cells, scenarios: Vec::new(), endings, sentences: String::new() }
+        let (scenarios, sentences) = (Vec::new(), String::new());
+        Self { data, has, cells, positions, scenarios, endings, sentences }
     }
 
     fn add(&mut self, rows: &BySubject<'_>) {
@@ -160,10 +166,8 @@ impl<'a> Found<'a> {
     }
 
     fn cell(&self, subject: &Subject, metric: &str) -> Option<&Cell<'a>> {
-        let is_meant = |cell: &&Cell<'_>| {
-            cell.metric == metric && self.data.subjects[cell.subject] == *subject
-        };
-        self.cells.iter().find(is_meant)
+        let at = self.positions.get(&(self.data.position(subject)?, metric))?;
+        Some(&self.cells[*at])
     }
 
     /// What is printed: of each block the scenarios one after the other.
@@ -213,8 +217,7 @@ impl<'a> Found<'a> {
 
 impl Extent for Found<'_> {
     fn has(&self, subject: &Subject, metric: &str) -> bool {
-        let subject = self.data.subjects.iter().position(|own| own == subject);
-        let metric = self.data.table.metrics.iter().position(|own| own == metric);
+        let (subject, metric) = (self.data.position(subject), self.data.column(metric));
         matches!((subject, metric), (Some(subject), Some(metric)) if self.has[subject][metric])
     }
 
@@ -367,7 +370,7 @@ mod tests {
         out
     }
 
-    const APPS: [&str; 6] = ["bulk", "ping", "udp", "arrivals", "call", "requests"];
+    const APPS: [&str; 7] = ["bulk", "ping", "udp", "arrivals", "call", "requests", "rpm"];
 
     /// Scenarios of a flow, a group of two and a queue. `values` says of the metrics which are there and
     /// how large they are.
