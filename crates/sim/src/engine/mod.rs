@@ -188,6 +188,7 @@ impl<'a, O: Observer> Engine<'a, O> {
                 reverse: Way::new(&flow.reverse, flow.reverse_delay),
                 stop: stop_of(flow),
                 is_over: false,
+                phase: "",
             })
             .collect();
         let mut links: Vec<Wire<Packet>> = scenario
@@ -206,7 +207,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         let mut carrier_of = Vec::new();
         for config in &scenario.carriers {
             let first = PortId((links.len() + carrier_of.len()) as u16);
-            let ports = config.ports().len();
+            let ports = config.port_count();
             carrier_of.extend(core::iter::repeat_n(carriers.len() as u32, ports));
             carriers.push(config.build(first, address));
         }
