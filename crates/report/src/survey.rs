@@ -23,7 +23,8 @@ pub(crate) type ReadRows<'a, E> = dyn FnMut(&[&str], &mut EachRun<'_>) -> Result
 const MOST: usize = 6;
 
 /// A table for each application, for queues and for runs. Rows are read once, so everything that may be shown is
-/// computed; when all have come it is known what there is to be shown.
+/// computed; when all have come it is known what there is to be shown: up to `most` scenarios, and of each up to
+/// `most` flows and queues.
 pub(crate) fn metrics<E>(
     results: &Results,
     most: usize,
@@ -184,8 +185,9 @@ impl<'a> Found<'a> {
                 let texts = |metric: &&str| self.cell(subject, metric).map(Cell::texts);
                 metrics.iter().map(texts).collect()
             };
+            let listed = &block.subjects[..block.subjects.len().min(most)];
             let mut subjects: Vec<_> =
-                block.subjects.iter().map(|subject| (*subject, cells_of(subject))).collect();
+                listed.iter().map(|subject| (*subject, cells_of(subject))).collect();
             let mut is_lacking = false;
             for scenario in self.scenarios.iter().take(most) {
                 let label = plain_text(&self.data.label(*scenario as usize));
@@ -204,6 +206,11 @@ impl<'a> Found<'a> {
             }
             lines.write_aligned(2, &mut out);
             out += if is_lacking { LACKING } else { "" };
+            let more = block.subjects.len() - listed.len();
+            if more > 0 {
+                let word = block.subjects[0].kind.name();
+                let _ = writeln!(out, "{}", not_listed(more, word, self.data.results));
+            }
             out.push('\n');
         }
         out.extend(self.sentences.split_inclusive('\n').take(most));

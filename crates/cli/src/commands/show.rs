@@ -7,7 +7,7 @@ use sojourn_report::terminal;
 use sojourn_study::metrics;
 use sojourn_study::results::{Kind, Results, Row, Series, StepValues};
 
-use super::{find_run, open, run};
+use super::{count, find_run, open, run};
 use crate::args::{Format, ShowArgs};
 use crate::failure::Failure;
 use crate::number::number;
@@ -38,14 +38,12 @@ pub(super) fn show(args: &ShowArgs, output: Output) -> Result<(), Failure> {
     if let Some(scenario) = args.scenario {
         return show_scenario(&results, scenario, output);
     }
+    let most = if args.all { usize::MAX } else { terminal::MOST };
     match &args.run {
-        None => {
-            let most = if args.all { usize::MAX } else { terminal::MOST };
-            show_all(&results, &asked, args.format, most, output)
-        }
+        None => show_all(&results, &asked, args.format, most, output),
         Some(name) => {
             let run = find_run(&results, name)?;
-            show_run(&results, run, &asked, args.format, output)
+            show_run(&results, run, &asked, args.format, most, output)
         }
     }
 }
@@ -94,12 +92,13 @@ fn show_run(
     run: u32,
     asked: &[String],
     format: Format,
+    most: usize,
     output: Output,
 ) -> Result<(), Failure> {
     let rows_of_run = results.table.run(run);
     let series = results.series(run)?;
     match format {
-        Format::Table => output.data(&run_text(results, run, rows_of_run, &series, asked)),
+        Format::Table => output.data(&run_text(results, run, rows_of_run, &series, asked, most)),
         Format::Csv => series_rows(&series).print_csv(output),
         Format::Json => {
             let planned = &results.plan.runs[run as usize];
@@ -181,6 +180,7 @@ fn run_text(
     rows: &[Row],
     series: &[Series],
     asked: &[String],
+    most: usize,
 ) -> String {
     let planned = &results.plan.runs[run as usize];
     let digest = rows.first().map_or("", |row| &row.digest);
@@ -214,20 +214,39 @@ fn run_text(
             };
             grid.row([row.name.clone()].into_iter().chain(used.iter().map(value)));
         }
-        text.push_str(&format!("\n{grid}"));
+        // The head is a line, too.
+        text.push_str(&format!("\n{}", first_lines(&grid.to_string(), most.saturating_add(1))));
     }
     let end_state = terminal::end_state(results, run);
     if !end_state.is_empty() {
-        text.push_str(&format!("\nat its end, as ss -ti and tc -s qdisc print it\n{end_state}"));
+        text.push_str(&format!(
+            "\nat its end, as ss -ti and tc -s qdisc print it\n{}",
+            first_lines(&end_state, most)
+        ));
     }
     let freezes = terminal::freezes(results, run);
     if !freezes.is_empty() {
-        text.push_str(&format!("\nwhen the picture stood still, and why\n{freezes}"));
+        text.push_str(&format!(
+            "\nwhen the picture stood still, and why\n{}",
+            first_lines(&freezes, most)
+        ));
     }
     let width = terminal_size::terminal_size_of(std::io::stdout())
         .map_or(PLOT_WIDTH, |(width, _)| usize::from(width.0).min(PLOT_WIDTH));
     text.push_str(&format!("\n{}", terminal::series(series, width, PLOT_HEIGHT)));
     text
+}
+
+/// The first lines of a list, and how many more there are.
+fn first_lines(text: &str, most: usize) -> String {
+    let mut first: String = text.split_inclusive('\n').take(most).collect();
+    let more = text.lines().count().saturating_sub(most);
+    if more > 0 {
+        let are = if more == 1 { "is" } else { "are" };
+        let lines = count(more, "line");
+        first.push_str(&format!("{lines} more {are} not listed: --all lists all\n"));
+    }
+    first
 }
 
 /// The rows of `runs.parquet`, factors among them.
