@@ -43,7 +43,7 @@ impl<O: Observer> Engine<'_, O> {
     fn look_for_changes(&mut self, flow: usize) {
         let Some(phase) = self.flows[flow].ends.phase() else { return };
         // Most that a sender is told does not change its phase, and then none of the changes is any nearer.
-        if core::mem::replace(&mut self.flows[flow].phase, phase) == phase {
+        if core::mem::replace(&mut self.phases[flow], phase) == phase {
             return;
         }
         let mut is_due = false;

@@ -25,6 +25,7 @@ mod violation;
 mod way;
 
 use alloc::boxed::Box;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use sojourn_core::{
@@ -124,6 +125,8 @@ pub struct Engine<'a, O> {
     address: StreamAddress,
     /// Changes that a phase brings about; none in most worlds.
     pending: Vec<Pending<'a>>,
+    /// In which phase each flow was when it was last looked at; empty where no change waits for one.
+    phases: Vec<&'static str>,
     observer: &'a mut O,
     /// Bytes that left an end, and bytes that reached one.
     sent: u64,
@@ -188,7 +191,6 @@ impl<'a, O: Observer> Engine<'a, O> {
                 reverse: Way::new(&flow.reverse, flow.reverse_delay),
                 stop: stop_of(flow),
                 is_over: false,
-                phase: "",
             })
             .collect();
         let mut links: Vec<Wire<Packet>> = scenario
@@ -246,6 +248,11 @@ impl<'a, O: Observer> Engine<'a, O> {
             scenario,
             address,
             pending: scenario.changes.iter().map(Pending::new).collect(),
+            phases: if scenario.changes.is_empty() {
+                Vec::new()
+            } else {
+                vec![""; scenario.flows.len()]
+            },
             observer,
             sent: 0,
             arrived: 0,

@@ -17,8 +17,6 @@ pub(super) struct FlowState {
     pub(super) stop: Time,
     /// See [`Ends::is_over`]; known when a row ends.
     pub(super) is_over: bool,
-    /// In which phase it was when it was last looked at, if a change waits for one.
-    pub(super) phase: &'static str,
 }
 
 /// When the application of a flow stops by itself.
