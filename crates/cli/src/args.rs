@@ -219,8 +219,8 @@ pub(crate) struct ShowArgs {
     /// Metrics to show, instead of the usual ones: goodput, rtt_p95, queue_max_pkts
     #[arg(short, long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) metric: Vec<String>,
-    /// List every scenario, and every bound that does not hold; without it the first 300 of each
-    #[arg(long, conflicts_with_all = ["run", "scenario"])]
+    /// List every scenario and flow, every bound that does not hold, and every line of a run; without it the first 300 of each
+    #[arg(long, conflicts_with = "scenario")]
     pub(crate) all: bool,
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

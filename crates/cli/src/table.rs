@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, Write};
 
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::args::Format;
@@ -159,6 +160,40 @@ impl Records {
     }
 }
 
+/// Rows of values with named columns, each made when it is printed: there may be more of them than fit into memory.
+pub(crate) struct Rows<'a, I> {
+    columns: Vec<&'a str>,
+    /// A value for each column.
+    rows: I,
+}
+
+impl<'a, I: Iterator<Item = Vec<Value>> + Clone> Rows<'a, I> {
+    pub(crate) fn new(columns: Vec<&'a str>, rows: I) -> Self {
+        Self { columns, rows }
+    }
+
+    /// As [`Records::csv`].
+    pub(crate) fn print_csv(&self, output: Output) -> Result<(), Failure> {
+        output
+            .stream(&mut |out| self.csv_lines().try_for_each(|line| out.write_all(line.as_bytes())))
+    }
+
+    fn csv_lines(&self) -> impl Iterator<Item = String> {
+        let head = csv_line(self.columns.iter().map(|&name| name.to_owned()));
+        std::iter::once(head).chain(self.rows.clone().map(|row| csv_row(&row)))
+    }
+}
+
+/// As [`Records::json`].
+impl<I: Iterator<Item = Vec<Value>> + Clone> Serialize for Rows<'_, I> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let object = |row: Vec<Value>| -> Map<String, Value> {
+            self.columns.iter().map(|&name| name.to_owned()).zip(row).collect()
+        };
+        serializer.collect_seq(self.rows.clone().map(object))
+    }
+}
+
 /// Named values, as text, a JSON object or CSV.
 pub(crate) fn print_facts(output: Output, format: Format, facts: &[Fact]) -> Result<(), Failure> {
     match format {
@@ -251,6 +286,21 @@ mod tests {
         grid.row(["a", "1.5"]);
         grid.row(["longer", "10.25"]);
         assert_eq!(grid.to_string(), "name    value\na         1.5\nlonger  10.25\n");
+    }
+
+    #[test]
+    fn rows_that_are_made_one_by_one_are_those_of_records() {
+        let made = [vec![Value::from("a, b"), Value::Null], vec![1.into(), 2.5.into()]];
+        for count in 0..=made.len() {
+            let rows = Rows::new(vec!["name", "value"], made[..count].iter().cloned());
+            let mut records = Records::new(["name", "value"]);
+            made[..count].iter().for_each(|row| records.row(row.iter().cloned()));
+            assert_eq!(
+                serde_json::to_string_pretty(&rows).unwrap(),
+                serde_json::to_string_pretty(&records.json()).unwrap()
+            );
+            assert_eq!(rows.csv_lines().collect::<String>(), records.csv());
+        }
     }
 
     #[test]

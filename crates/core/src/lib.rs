@@ -20,6 +20,7 @@ pub mod param;
 pub mod random;
 pub mod registry;
 pub mod units;
+mod wakes;
 pub mod words;
 
 pub use error::{SpecError, nearest};
@@ -39,4 +40,5 @@ pub use param::{Param, ParamKind, Params};
 pub use random::{Purpose, Stream, StreamAddress};
 pub use registry::{Kind, Kinds};
 pub use units::{Bytes, Rate, Span, Time};
+pub use wakes::Wakes;
 pub use words::Words;

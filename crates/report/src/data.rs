@@ -305,8 +305,16 @@ pub(crate) struct Data<'a> {
     /// Factors that differ between scenarios.
     pub(crate) varying: Vec<usize>,
     pub(crate) subjects: Vec<Subject>,
+    /// Where among them each is.
+    positions: BTreeMap<(Kind, &'a str), usize>,
+    /// For each of them the application of its first flow; empty for anything else.
+    apps: Vec<&'a str>,
     /// For every row of the table, the position of its subject.
     subject_of: Vec<Option<usize>>,
+    /// Rows by their run and the position of their subject, which stands before each.
+    by_subject: Vec<(Option<usize>, u32)>,
+    /// For each run where its rows begin, in the table and in `by_subject`; and behind it where those of the last end.
+    starts: Vec<u32>,
     /// Where the table has each metric first.
     columns: BTreeMap<&'a str, usize>,
     /// For each metric of the table, how it is read off rows of each of [`Kind::ALL`].
@@ -340,23 +348,25 @@ impl<'a> Data<'a> {
                 values.any(|value| Some(value) != first)
             })
             .collect();
-        let mut subjects = vec![];
-        let mut add = |kind: Kind, name: &str| {
-            if !subjects.iter().any(|s: &Subject| s.kind == kind && s.name == name) {
+        let (mut subjects, mut apps, mut positions) = (vec![], vec![], BTreeMap::new());
+        let mut add = |kind: Kind, name: &'a str, app: &'a str| {
+            positions.entry((kind, name)).or_insert_with(|| {
                 subjects.push(Subject { kind, name: name.to_owned() });
-            }
+                apps.push(app);
+                apps.len() - 1
+            });
         };
         for scenario in plan.scenarios.iter() {
             for flow in scenario.flows.iter() {
-                add(Kind::Flow, &flow.group);
+                add(Kind::Flow, &flow.group, &flow.app);
             }
         }
         for scenario in plan.scenarios.iter() {
             for queue in scenario.queues.iter() {
-                add(Kind::Queue, &queue.name);
+                add(Kind::Queue, &queue.name, "");
             }
         }
-        add(Kind::Run, "");
+        add(Kind::Run, "", "");
         let mut last = 0;
         let subject_of: Vec<Option<usize>> = table
             .rows
@@ -371,9 +381,18 @@ impl<'a> Data<'a> {
                     Kind::Queue => &row.name,
                     Kind::Run => "",
                 };
-                subjects.iter().position(|s| s.kind == row.kind && s.name == name)
+                positions.get(&(row.kind, name)).copied()
             })
             .collect();
+        let mut by_subject: Vec<_> = subject_of.iter().copied().zip(0..).collect();
+        let mut starts = vec![0];
+        for rows in table.rows.chunk_by(|row, next| row.run == next.run) {
+            let (run, start) = (rows[0].run as usize, starts[starts.len() - 1]);
+            starts.resize(run + 1, start);
+            let end = start + rows.len() as u32;
+            starts.push(end);
+            by_subject[start as usize..end as usize].sort_by_key(|(subject, _)| *subject);
+        }
         let mut has = vec![vec![false; table.metrics.len()]; subjects.len()];
         for (row, subject) in table.rows.iter().zip(&subject_of) {
             if let Some(subject) = subject {
@@ -397,7 +416,11 @@ impl<'a> Data<'a> {
             sections,
             varying,
             subjects,
+            positions,
+            apps,
             subject_of,
+            by_subject,
+            starts,
             columns,
             readings,
             has,
@@ -411,25 +434,24 @@ impl<'a> Data<'a> {
 
     /// Whether the subject has this metric in any run.
     pub(crate) fn has(&self, subject: &Subject, metric: &str) -> bool {
-        let subject = self.subjects.iter().position(|s| s == subject);
-        let metric = self.column(metric);
+        let (subject, metric) = (self.position(subject), self.column(metric));
         matches!((subject, metric), (Some(subject), Some(metric)) if self.has[subject][metric])
     }
 
     /// Flows get their colours first, so that a flow looks the same in every figure.
     pub(crate) fn colour_of_flow(&self, group: &str) -> usize {
-        self.of_kind(Kind::Flow).position(|subject| subject.name == group).unwrap_or(0)
+        // Flows come first among subjects, too.
+        self.positions.get(&(Kind::Flow, group)).copied().unwrap_or(0)
+    }
+
+    /// Where the subject is among all.
+    pub(crate) fn position(&self, subject: &Subject) -> Option<usize> {
+        self.positions.get(&(subject.kind, &subject.name[..])).copied()
     }
 
     /// The application of a flow or group; empty for anything else.
     pub(crate) fn app(&self, subject: &Subject) -> &'a str {
-        let mut flows = self.plan.scenarios.iter().flat_map(|scenario| scenario.flows.iter());
-        match subject.kind {
-            Kind::Flow => {
-                flows.find(|flow| flow.group == subject.name).map_or("", |flow| &flow.app)
-            }
-            Kind::Queue | Kind::Run => "",
-        }
+        self.position(subject).map_or("", |at| self.apps[at])
     }
 
     /// Whether its packets are of equal size and distance, as a voice's are; the opinion score is of
@@ -439,8 +461,7 @@ impl<'a> Data<'a> {
     }
 
     pub(crate) fn metrics_of(&self, subject: &Subject) -> impl Iterator<Item = &'a str> {
-        let at = self.subjects.iter().position(|s| s == subject);
-        let has = at.map_or(&[][..], |at| &self.has[at][..]);
+        let has = self.position(subject).map_or(&[][..], |at| &self.has[at][..]);
         self.table.metrics.iter().zip(has).filter(|(_, has)| **has).map(|(name, _)| name.as_str())
     }
 
@@ -452,12 +473,19 @@ impl<'a> Data<'a> {
 
     /// Where the table has the rows of a run.
     fn places(&self, run: u32) -> Range<usize> {
-        let rows = &self.table.rows;
-        let start = rows.partition_point(|row| row.run < run);
-        start..start + rows[start..].iter().take_while(|row| row.run == run).count()
+        let start = |run: usize| self.starts.get(run).or(self.starts.last()).map_or(0, |at| *at);
+        start(run as usize) as usize..start(run as usize + 1) as usize
     }
 
-    fn column(&self, metric: &str) -> Option<usize> {
+    /// Where the table has the rows of a subject in a run.
+    fn places_of(&self, run: u32, subject: usize) -> impl Iterator<Item = usize> {
+        let of_run = &self.by_subject[self.places(run)];
+        let start = of_run.partition_point(|(own, _)| *own < Some(subject));
+        let behind = of_run[start..].iter();
+        behind.take_while(move |(own, _)| *own == Some(subject)).map(|(_, at)| *at as usize)
+    }
+
+    pub(crate) fn column(&self, metric: &str) -> Option<usize> {
         self.columns.get(metric).copied()
     }
 
@@ -473,12 +501,10 @@ impl<'a> Data<'a> {
         let Some(reading) = self.reading(subject.kind, metric) else { return points };
         let done = &self.done[scenario];
         points.finished = Counted { known: done.len(), of: self.planned[scenario] };
-        let Some(subject) = self.subjects.iter().position(|own| own == subject) else {
-            return points;
-        };
+        let Some(subject) = self.position(subject) else { return points };
         for run in done {
-            let rows = self.places(*run).filter(|at| self.subject_of[*at] == Some(subject));
-            let rows: Vec<&Row> = rows.map(|at| &self.table.rows[at]).collect();
+            let places = self.places_of(*run, subject);
+            let rows: Vec<&Row> = places.map(|at| &self.table.rows[at]).collect();
             if let Some((value, counted)) = points.tally.add(reading, &rows) {
                 let seed = self.plan.runs[*run as usize].seed;
                 points.push(Point { run: *run, seed, value, counted });

@@ -64,10 +64,8 @@ impl Samples {
 pub(crate) type Shares = Vec<(f64, f64)>;
 
 /// A delay of a flow, group or queue in one scenario.
+#[derive(Default)]
 pub(crate) struct Spread {
-    pub(crate) subject: Subject,
-    /// The word with which the names of its quantiles begin.
-    pub(crate) metric: String,
     pub(crate) runs: Vec<(u32, Shares)>,
     pooled: Durations,
 }
@@ -98,8 +96,9 @@ impl Spread {
 /// The spreads of a study.
 #[derive(Default)]
 pub(crate) struct Spreads {
-    /// By scenario; where scenarios are pooled, by the first of those together.
-    all: BTreeMap<usize, Vec<Spread>>,
+    /// By scenario (where scenarios are pooled, by the first of those together), by the word with which the names
+    /// of the delay's quantiles begin, and by subject.
+    all: BTreeMap<usize, BTreeMap<String, BTreeMap<Subject, Spread>>>,
     pooled: Option<Pooled>,
 }
 
@@ -153,7 +152,7 @@ impl Spreads {
     ) {
         let scenario = self.pooled.as_ref().map_or(scenario, |pooled| pooled.first[scenario]);
         // The flows of a group have one distribution together.
-        let mut of_run: Vec<(Subject, &str, Durations)> = Vec::new();
+        let mut of_run: BTreeMap<(&str, Kind, &str), Durations> = BTreeMap::new();
         let mut last = 0;
         for delays in delays {
             let name = match delays.kind {
@@ -169,34 +168,20 @@ impl Spreads {
                 Some(metric) => (metric, true),
                 None => (&delays.metric[..], false),
             };
-            let same = |(subject, other, _): &(Subject, &str, _)| {
-                subject.kind == delays.kind && subject.name == *name && *other == metric
-            };
-            let at = of_run.iter().position(same).unwrap_or_else(|| {
-                let subject = Subject { kind: delays.kind, name: name.clone() };
-                of_run.push((subject, metric, Durations::default()));
-                of_run.len() - 1
-            });
-            let of_run = &mut of_run[at].2;
+            let of_run = of_run.entry((metric, delays.kind, name)).or_default();
             let samples_of = if is_open { &mut of_run.open } else { &mut of_run.known };
             samples_of.add(delays.buckets.iter().map(|bucket| {
                 let Bucket { low_ns, high_ns, samples } = *bucket;
                 ((high_ns, low_ns), samples)
             }));
         }
-        for (subject, metric, durations) in of_run {
+        for ((metric, kind, name), durations) in of_run {
             let of_scenario = self.all.entry(scenario).or_default();
-            let same = |spread: &Spread| spread.metric == metric && spread.subject == subject;
-            let at = of_scenario.iter().position(same).unwrap_or_else(|| {
-                of_scenario.push(Spread {
-                    subject,
-                    metric: metric.to_owned(),
-                    runs: Vec::new(),
-                    pooled: Durations::default(),
-                });
-                of_scenario.len() - 1
-            });
-            let spread = &mut of_scenario[at];
+            if !of_scenario.contains_key(metric) {
+                of_scenario.insert(metric.to_owned(), BTreeMap::new());
+            }
+            let Some(of_metric) = of_scenario.get_mut(metric) else { continue };
+            let spread = of_metric.entry(Subject { kind, name: name.to_owned() }).or_default();
             let is_apart = self.pooled.is_none();
             spread.runs.push((run, if is_apart { durations.shares() } else { Shares::new() }));
             spread.pooled.known.add(durations.known.ordered().into_iter());
@@ -205,14 +190,13 @@ impl Spreads {
     }
 
     pub(crate) fn of(&self, scenario: usize, subject: &Subject, metric: &str) -> Option<&Spread> {
-        let mut of_scenario = self.all.get(&scenario)?.iter();
-        of_scenario.find(|spread| spread.metric == metric && spread.subject == *subject)
+        self.all.get(&scenario)?.get(metric)?.get(subject)
     }
 
     /// Whether the delay was measured of the subject in any scenario.
     pub(crate) fn has(&self, subject: &Subject, metric: &str) -> bool {
-        let mut all = self.all.values().flatten();
-        all.any(|spread| spread.metric == metric && spread.subject == *subject)
+        let mut of_metric = self.all.values().filter_map(|of_scenario| of_scenario.get(metric));
+        of_metric.any(|spreads| spreads.contains_key(subject))
     }
 }
 

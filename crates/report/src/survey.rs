@@ -23,7 +23,8 @@ pub(crate) type ReadRows<'a, E> = dyn FnMut(&[&str], &mut EachRun<'_>) -> Result
 const MOST: usize = 6;
 
 /// A table for each application, for queues and for runs. Rows are read once, so everything that may be shown is
-/// computed; when all have come it is known what there is to be shown.
+/// computed; when all have come it is known what there is to be shown: up to `most` scenarios, and of each up to
+/// `most` flows and queues.
 pub(crate) fn metrics<E>(
     results: &Results,
     most: usize,
@@ -112,6 +113,8 @@ struct Found<'a> {
     /// Which subjects have which metrics in any run.
     has: Vec<Vec<bool>>,
     cells: Vec<Cell<'a>>,
+    /// Where among them each is, by the position of its subject and its metric.
+    positions: BTreeMap<(usize, &'static str), usize>,
     /// Those that have ended.
     scenarios: Vec<u32>,
     /// Of the runs of the scenario that has not ended.
@@ -125,10 +128,14 @@ impl<'a> Found<'a> {
             let cell = move |metric| Cell::new(data, at, subject.kind, metric);
             page::candidates(data, subject).into_iter().filter_map(cell).collect::<Vec<_>>()
         };
-        let cells = data.subjects.iter().enumerate().flat_map(of_subject).collect();
+        let cells: Vec<Cell<'_>> = data.subjects.iter().enumerate().flat_map(of_subject).collect();
+        let positions =
+            cells.iter().enumerate().rev().map(|(at, cell)| ((cell.subject, cell.metric), at));
+        let positions = positions.collect();
         let has = vec![vec![false; data.table.metrics.len()]; data.subjects.len()];
         let endings = Endings::default();
-        Self { data, has, cells, scenarios: Vec::new(), endings, sentences: String::new() }
+        let (scenarios, sentences) = (Vec::new(), String::new());
+        Self { data, has, cells, positions, scenarios, endings, sentences }
     }
 
     fn add(&mut self, rows: &BySubject<'_>) {
@@ -160,10 +167,8 @@ impl<'a> Found<'a> {
     }
 
     fn cell(&self, subject: &Subject, metric: &str) -> Option<&Cell<'a>> {
-        let is_meant = |cell: &&Cell<'_>| {
-            cell.metric == metric && self.data.subjects[cell.subject] == *subject
-        };
-        self.cells.iter().find(is_meant)
+        let at = self.positions.get(&(self.data.position(subject)?, metric))?;
+        Some(&self.cells[*at])
     }
 
     /// What is printed: of each block the scenarios one after the other.
@@ -180,8 +185,9 @@ impl<'a> Found<'a> {
                 let texts = |metric: &&str| self.cell(subject, metric).map(Cell::texts);
                 metrics.iter().map(texts).collect()
             };
+            let listed = &block.subjects[..block.subjects.len().min(most)];
             let mut subjects: Vec<_> =
-                block.subjects.iter().map(|subject| (*subject, cells_of(subject))).collect();
+                listed.iter().map(|subject| (*subject, cells_of(subject))).collect();
             let mut is_lacking = false;
             for scenario in self.scenarios.iter().take(most) {
                 let label = plain_text(&self.data.label(*scenario as usize));
@@ -200,6 +206,11 @@ impl<'a> Found<'a> {
             }
             lines.write_aligned(2, &mut out);
             out += if is_lacking { LACKING } else { "" };
+            let more = block.subjects.len() - listed.len();
+            if more > 0 {
+                let word = block.subjects[0].kind.name();
+                let _ = writeln!(out, "{}", not_listed(more, word, self.data.results));
+            }
             out.push('\n');
         }
         out.extend(self.sentences.split_inclusive('\n').take(most));
@@ -213,8 +224,7 @@ impl<'a> Found<'a> {
 
 impl Extent for Found<'_> {
     fn has(&self, subject: &Subject, metric: &str) -> bool {
-        let subject = self.data.subjects.iter().position(|own| own == subject);
-        let metric = self.data.table.metrics.iter().position(|own| own == metric);
+        let (subject, metric) = (self.data.position(subject), self.data.column(metric));
         matches!((subject, metric), (Some(subject), Some(metric)) if self.has[subject][metric])
     }
 
@@ -367,7 +377,7 @@ mod tests {
         out
     }
 
-    const APPS: [&str; 6] = ["bulk", "ping", "udp", "arrivals", "call", "requests"];
+    const APPS: [&str; 7] = ["bulk", "ping", "udp", "arrivals", "call", "requests", "rpm"];
 
     /// Scenarios of a flow, a group of two and a queue. `values` says of the metrics which are there and
     /// how large they are.

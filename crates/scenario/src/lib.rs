@@ -223,7 +223,7 @@ impl Narrow {
     pub fn of(links: usize, carriers: &[CarrierConfig]) -> Vec<Self> {
         let mut first = links;
         let narrow = |carrier: &CarrierConfig| {
-            let ports = first..first + carrier.ports().len();
+            let ports = first..first + carrier.port_count();
             first = ports.end;
             carrier.longest_packet().map(|longest| Self { ports, longest })
         };
@@ -314,6 +314,11 @@ impl Scenario {
         self.links.iter().map(PortShape::of).chain(others).collect()
     }
 
+    /// How many ports there are.
+    pub fn port_count(&self) -> usize {
+        self.links.len() + self.carriers.iter().map(CarrierConfig::port_count).sum::<usize>()
+    }
+
     /// What `port` is made of, if it is a queue and a line.
     pub fn link(&self, port: PortId) -> Option<&Link> {
         let mut first = self.links.len();
@@ -321,7 +326,7 @@ impl Scenario {
             return self.links.get(port.index());
         }
         for carrier in &self.carriers {
-            let ports = carrier.ports().len();
+            let ports = carrier.port_count();
             if port.index() < first + ports {
                 return carrier.links()?.get(port.index() - first);
             }
@@ -333,7 +338,7 @@ impl Scenario {
     /// The longest run for this many ports and flows. An engine keeps a time and a component in one
     /// word, and a flow has four components. A thousand flows can run for some weeks.
     pub fn longest(&self) -> Span {
-        self.longest_with(self.ports().len())
+        self.longest_with(self.port_count())
     }
 
     fn longest_with(&self, ports: usize) -> Span {
@@ -470,7 +475,7 @@ impl Scenario {
 
     fn has_too_many_rows_at(&self, step: Span) -> bool {
         let steps = self.duration.as_nanos() / step.as_nanos().max(1);
-        let things = (self.ports().len() + self.flows.len()) as u64;
+        let things = (self.port_count() + self.flows.len()) as u64;
         steps.saturating_mul(things) > MAX_ROWS
     }
 

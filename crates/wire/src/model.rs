@@ -24,6 +24,14 @@ impl CarrierConfig {
         }
     }
 
+    /// How many ports there are, which takes less to say than what they are.
+    pub fn port_count(&self) -> usize {
+        match self {
+            Self::Switch(switch) => switch.ports().len(),
+            Self::External(carrier) => carrier.0.port_count(),
+        }
+    }
+
     /// As [`CarrierModel::longest_packet`].
     pub fn longest_packet(&self) -> Option<u32> {
         match self {
@@ -101,6 +109,12 @@ pub trait CarrierModel: Send + Sync {
     }
 
     fn ports(&self) -> Vec<PortShape>;
+
+    /// As many as [`CarrierModel::ports`] has. It is asked for each flow, so a carrier of many ports says it without
+    /// making them.
+    fn port_count(&self) -> usize {
+        self.ports().len()
+    }
 
     /// Bytes of the longest IP packet that its ports carry, if there is a longest one. A packet that stands for several
     /// segments counts as one of them.

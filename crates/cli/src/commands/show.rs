@@ -1,16 +1,18 @@
 //! `sojourn show`: results in the terminal.
 
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Value, json};
 use sojourn_report::terminal;
 use sojourn_study::metrics;
-use sojourn_study::results::{Kind, Results, Row, Series};
+use sojourn_study::results::{Kind, Results, Row, Series, StepValues};
 
-use super::{find_run, open, run};
+use super::{count, find_run, open, run};
 use crate::args::{Format, ShowArgs};
 use crate::failure::Failure;
 use crate::number::number;
 use crate::output::Output;
-use crate::table::{Grid, Records, print};
+use crate::table::{Grid, Rows};
 
 /// The metrics that are shown of flows by default, as far as they have values.
 const FLOW_METRICS: [&str; 8] = [
@@ -36,14 +38,12 @@ pub(super) fn show(args: &ShowArgs, output: Output) -> Result<(), Failure> {
     if let Some(scenario) = args.scenario {
         return show_scenario(&results, scenario, output);
     }
+    let most = if args.all { usize::MAX } else { terminal::MOST };
     match &args.run {
-        None => {
-            let most = if args.all { usize::MAX } else { terminal::MOST };
-            show_all(&results, &asked, args.format, most, output)
-        }
+        None => show_all(&results, &asked, args.format, most, output),
         Some(name) => {
             let run = find_run(&results, name)?;
-            show_run(&results, run, &asked, args.format, output)
+            show_run(&results, run, &asked, args.format, most, output)
         }
     }
 }
@@ -55,9 +55,10 @@ fn show_all(
     most: usize,
     output: Output,
 ) -> Result<(), Failure> {
-    if format != Format::Table {
-        let records = || rows(results, &results.table.rows, asked);
-        return print(output, format, String::new, records);
+    match format {
+        Format::Table => {}
+        Format::Json => return output.json(&rows(results, &results.table.rows, asked)),
+        Format::Csv => return rows(results, &results.table.rows, asked).print_csv(output),
     }
     let plan = &results.plan;
     let mut text = format!("{}\n{}", plan.title, run::amount(plan));
@@ -91,28 +92,45 @@ fn show_run(
     run: u32,
     asked: &[String],
     format: Format,
+    most: usize,
     output: Output,
 ) -> Result<(), Failure> {
     let rows_of_run = results.table.run(run);
     let series = results.series(run)?;
     match format {
-        Format::Table => output.data(&run_text(results, run, rows_of_run, &series, asked)),
-        Format::Csv => output.data(&series_records(&series).csv()),
-        Format::Json => output.json(&json!({
-            "run": run,
-            "id": results.plan.runs[run as usize].id,
-            "seed": results.plan.runs[run as usize].seed,
-            "scenario": results.plan.label(results.plan.runs[run as usize].scenario),
-            "repeat": sojourn_report::repeat(&results.plan, &results.plan.runs[run as usize]),
-            "rows": rows(results, rows_of_run, asked).json(),
-            "freezes": rows_of_run
-                .iter()
-                .filter(|row| !row.freezes.is_empty())
-                .map(|row| json!({ "flow": row.name, "freezes": row.freezes }))
-                .collect::<Vec<_>>(),
-            "series": series.iter().map(series_json).collect::<Vec<_>>(),
-        })),
+        Format::Table => output.data(&run_text(results, run, rows_of_run, &series, asked, most)),
+        Format::Csv => series_rows(&series).print_csv(output),
+        Format::Json => {
+            let planned = &results.plan.runs[run as usize];
+            output.json(&OneRun {
+                run,
+                id: json!(planned.id),
+                seed: planned.seed,
+                scenario: results.plan.label(planned.scenario),
+                repeat: sojourn_report::repeat(&results.plan, planned),
+                rows: rows(results, rows_of_run, asked),
+                freezes: rows_of_run
+                    .iter()
+                    .filter(|row| !row.freezes.is_empty())
+                    .map(|row| json!({ "flow": row.name, "freezes": row.freezes }))
+                    .collect(),
+                series: series.iter().map(SeriesJson).collect(),
+            })
+        }
     }
+}
+
+/// All there is of a run. Its time series may be long, so that what is printed of it is not in memory as a whole.
+#[derive(Serialize)]
+struct OneRun<'a, R> {
+    run: u32,
+    id: Value,
+    seed: u64,
+    scenario: String,
+    repeat: String,
+    rows: R,
+    freezes: Vec<Value>,
+    series: Vec<SeriesJson<'a>>,
 }
 
 /// Means over seeds of the metrics that were asked for, for the flows and queues of the first `most` scenarios.
@@ -162,6 +180,7 @@ fn run_text(
     rows: &[Row],
     series: &[Series],
     asked: &[String],
+    most: usize,
 ) -> String {
     let planned = &results.plan.runs[run as usize];
     let digest = rows.first().map_or("", |row| &row.digest);
@@ -195,15 +214,22 @@ fn run_text(
             };
             grid.row([row.name.clone()].into_iter().chain(used.iter().map(value)));
         }
-        text.push_str(&format!("\n{grid}"));
+        // The head is a line, too.
+        text.push_str(&format!("\n{}", first_lines(&grid.to_string(), most.saturating_add(1))));
     }
     let end_state = terminal::end_state(results, run);
     if !end_state.is_empty() {
-        text.push_str(&format!("\nat its end, as ss -ti and tc -s qdisc print it\n{end_state}"));
+        text.push_str(&format!(
+            "\nat its end, as ss -ti and tc -s qdisc print it\n{}",
+            first_lines(&end_state, most)
+        ));
     }
     let freezes = terminal::freezes(results, run);
     if !freezes.is_empty() {
-        text.push_str(&format!("\nwhen the picture stood still, and why\n{freezes}"));
+        text.push_str(&format!(
+            "\nwhen the picture stood still, and why\n{}",
+            first_lines(&freezes, most)
+        ));
     }
     let width = terminal_size::terminal_size_of(std::io::stdout())
         .map_or(PLOT_WIDTH, |(width, _)| usize::from(width.0).min(PLOT_WIDTH));
@@ -211,17 +237,32 @@ fn run_text(
     text
 }
 
+/// The first lines of a list, and how many more there are.
+fn first_lines(text: &str, most: usize) -> String {
+    let mut first: String = text.split_inclusive('\n').take(most).collect();
+    let more = text.lines().count().saturating_sub(most);
+    if more > 0 {
+        let are = if more == 1 { "is" } else { "are" };
+        let lines = count(more, "line");
+        first.push_str(&format!("{lines} more {are} not listed: --all lists all\n"));
+    }
+    first
+}
+
 /// The rows of `runs.parquet`, factors among them.
-fn rows(results: &Results, rows: &[Row], asked: &[String]) -> Records {
+fn rows<'a>(
+    results: &'a Results,
+    rows: &'a [Row],
+    asked: &'a [String],
+) -> Rows<'a, impl Iterator<Item = Vec<Value>> + Clone + use<'a>> {
     let plan = &results.plan;
-    let metrics: Vec<&str> = match asked.is_empty() {
-        true => results.table.metrics.iter().map(String::as_str).collect(),
-        false => asked.iter().map(String::as_str).collect(),
-    };
+    let metrics = if asked.is_empty() { &results.table.metrics[..] } else { asked };
     let fixed = ["run", "id", "scenario", "seed", "kind", "name", "digest"];
     let factors = plan.factors.iter().map(|factor| &factor.name[..]);
-    let mut records = Records::new(fixed.into_iter().chain(factors).chain(metrics.iter().copied()));
-    for row in rows {
+    let names = fixed.into_iter().chain(factors).chain(metrics.iter().map(String::as_str));
+    let column = |metric: &String| results.table.metrics.iter().position(|name| name == metric);
+    let columns: Vec<Option<usize>> = metrics.iter().map(column).collect();
+    let made = rows.iter().map(move |row| {
         let fixed = [
             json!(row.run),
             json!(plan.runs[row.run as usize].id),
@@ -232,47 +273,55 @@ fn rows(results: &Results, rows: &[Row], asked: &[String]) -> Records {
             json!(row.digest),
         ];
         let factors = plan.scenarios[row.scenario as usize].factors.iter().map(|v| json!(v));
-        let values = metrics.iter().map(|metric| json!(results.table.value(row, metric)));
-        records.row(fixed.into_iter().chain(factors).chain(values));
-    }
-    records
+        let values = columns.iter().map(|column| json!(column.and_then(|at| row.values.get(at))));
+        fixed.into_iter().chain(factors).chain(values).collect()
+    });
+    Rows::new(names.collect(), made)
 }
 
 /// A row for each step of each flow and queue.
-fn series_records(series: &[Series]) -> Records {
+fn series_rows(series: &[Series]) -> Rows<'_, impl Iterator<Item = Vec<Value>> + Clone + use<'_>> {
     let mut columns: Vec<&str> = Vec::new();
     for column in series.iter().flat_map(|one| &one.columns) {
         if !columns.contains(&&column.name[..]) {
             columns.push(&column.name);
         }
     }
-    let mut records =
-        Records::new(["kind", "name", "t_s", "phase"].into_iter().chain(columns.iter().copied()));
-    for one in series {
-        for (step, t_s) in one.t_s.iter().enumerate() {
+    let names = ["kind", "name", "t_s", "phase"].into_iter().chain(columns.iter().copied());
+    let names = names.collect();
+    let rows = series.iter().flat_map(move |one| {
+        let values: Vec<Option<&StepValues>> =
+            columns.iter().map(|column| one.column(column)).collect();
+        one.t_s.iter().enumerate().map(move |(step, t_s)| {
             let phase = one.phase.get(step).filter(|phase| !phase.is_empty());
             let phase = json!(phase.map(|phase| &phase[..]));
             let fixed = [json!(one.kind), json!(one.name), json!(t_s), phase];
-            let values = columns.iter().map(|column| {
-                one.column(column)
-                    .and_then(|values| values.get(step))
-                    .map_or(Value::Null, Value::from)
-            });
-            records.row(fixed.into_iter().chain(values));
-        }
-    }
-    records
+            let value = |values: &Option<&StepValues>| {
+                values.and_then(|values| values.get(step)).map_or(Value::Null, Value::from)
+            };
+            fixed.into_iter().chain(values.iter().map(value)).collect()
+        })
+    });
+    Rows::new(names, rows)
 }
 
-fn series_json(series: &Series) -> Value {
-    let mut object = json!({ "kind": series.kind, "name": series.name, "t_s": series.t_s });
-    for column in &series.columns {
-        object[&column.name] = json!(column.values);
+/// The time series of a flow or queue as an object with a list for each column.
+struct SeriesJson<'a>(&'a Series);
+
+impl Serialize for SeriesJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Series { kind, name, t_s, columns, phase, .. } = self.0;
+        let mut object = serializer.serialize_map(None)?;
+        object.serialize_entry("kind", kind)?;
+        object.serialize_entry("name", name)?;
+        object.serialize_entry("t_s", t_s)?;
+        columns.iter().try_for_each(|one| object.serialize_entry(&one.name, &one.values))?;
+        if !phase.is_empty() {
+            let phases = phase.iter().map(|phase| &phase[..]).collect::<Vec<_>>();
+            object.serialize_entry("phase", &phases)?;
+        }
+        object.end()
     }
-    if !series.phase.is_empty() {
-        object["phase"] = series.phase.iter().map(|phase| &phase[..]).collect();
-    }
-    object
 }
 
 /// The full names of the metrics that were asked for.

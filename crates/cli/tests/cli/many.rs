@@ -20,24 +20,89 @@ fn wide() -> Scratch {
     scratch
 }
 
+/// Runs the command with so little memory that what it prints does not fit: 300 000 KiB of addresses, of which the
+/// program's own code and its threads' stacks are a part.
+#[cfg(target_os = "linux")]
+fn limited(scratch: &Scratch, words: &str) -> std::process::Output {
+    let limited = format!("ulimit -v 300000 && exec {PROGRAM} {words}");
+    Command::new("sh")
+        .args(["-c", &limited])
+        .current_dir(scratch.path(""))
+        .stdin(Stdio::null())
+        .output()
+        .expect("there is a shell")
+}
+
 /// Scenarios are built one by one, and what is printed is written as it comes. All of them at once take
 /// more than half a gigabyte.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_dry_run_of_ninety_thousand_scenarios_takes_little_memory() {
     let scratch = wide();
-    // KiB of addresses, of which the program's own code and its threads' stacks are a part.
-    let limited = format!("ulimit -v 300000 && exec {PROGRAM} run study.toml --seeds 1 --dry-run");
-    let ended = Command::new("sh")
-        .args(["-c", &limited])
-        .current_dir(scratch.path(""))
-        .stdin(Stdio::null())
-        .output()
-        .expect("there is a shell");
+    let ended = limited(&scratch, "run study.toml --seeds 1 --dry-run");
     let said = String::from_utf8_lossy(&ended.stderr);
     assert!(ended.status.success(), "{said}");
     let printed = String::from_utf8_lossy(&ended.stdout);
     assert_eq!(printed.lines().filter(|line| line.contains("rate = ")).count(), 90_000);
     assert!(printed.contains("90000 scenarios × 1 seed = 90000 runs"));
     assert!(STUDY.contains("seeds = 3"), "the option replaces them");
+}
+
+/// A run of so many pings.
+fn crowd(flows: u32) -> Scratch {
+    let scratch = Scratch::new();
+    let study = format!(
+        "schema = 1\ntitle = \"A crowd\"\n[scenario]\nduration = \"100ms\"\n[scenario.path]\nrate = \"100Mbps\"\n\
+         rtt = \"20ms\"\nqueue = \"pfifo limit 50\"\n[[scenario.flow]]\nname = \"p\"\napp = \"ping\"\ncount = {flows}\n"
+    );
+    scratch.write("study.toml", &study);
+    scratch.must(&["run", "study.toml", "--out", "out", "--no-report"]);
+    scratch
+}
+
+/// Rows are made as they are printed. All of them at once take half a gigabyte.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_rows_of_five_thousand_flows_are_shown_with_little_memory() {
+    let scratch = crowd(5_000);
+    for format in ["csv", "json"] {
+        let ended = limited(&scratch, &format!("show out --format {format}"));
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+        let printed = String::from_utf8_lossy(&ended.stdout);
+        assert!(printed.contains("p.5000"), "{format}");
+    }
+}
+
+#[test]
+fn a_run_of_many_flows_is_shown_up_to_three_hundred_lines() {
+    let scratch = crowd(400);
+    let shown = scratch.must(&["show", "out"]).stdout;
+    assert!(shown.contains("scenario  p "), "{shown}");
+    let shown = scratch.must(&["show", "out", "0"]).stdout;
+    assert!(shown.contains("\np.300 ") && !shown.contains("\np.301 "), "{shown}");
+    assert!(shown.contains("\n100 lines more are not listed: --all lists all\n"), "{shown}");
+    let all = scratch.must(&["show", "out", "0", "--all"]).stdout;
+    assert!(all.contains("\np.400 ") && !all.contains("not listed"), "{all}");
+}
+
+#[test]
+fn three_hundred_of_many_named_flows_are_listed() {
+    let scratch = Scratch::new();
+    let mut study =
+        "schema = 1\ntitle = \"A crowd\"\n[scenario]\nduration = \"100ms\"\n[scenario.path]\n\
+                     rate = \"100Mbps\"\nrtt = \"20ms\"\nqueue = \"pfifo limit 50\"\n"
+            .to_owned();
+    for flow in 1..=301 {
+        study += &format!("[[scenario.flow]]\nname = \"p{flow}\"\napp = \"ping\"\n");
+    }
+    scratch.write("study.toml", &study);
+    let run = scratch.must(&["run", "study.toml", "--out", "out", "--no-report"]).stdout;
+    let shown = scratch.must(&["show", "out"]).stdout;
+    let note = "\n1 flow more is not listed: 'sojourn show out --all' lists all\n";
+    for listed in [&run, &shown] {
+        assert!(listed.contains(" p300 ") && !listed.contains(" p301 "), "{listed}");
+        assert!(listed.contains(note), "{listed}");
+    }
+    let all = scratch.must(&["show", "out", "--all"]).stdout;
+    assert!(all.contains(" p301 ") && !all.contains("not listed"), "{all}");
 }

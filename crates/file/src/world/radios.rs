@@ -1,5 +1,7 @@
 //! Radio cells of a free topology, whose stations are nodes.
 
+use std::collections::BTreeSet;
+
 use sojourn_core::{PortId, Span, SpecError};
 use sojourn_qdisc::Config as Discipline;
 use sojourn_scenario::{CarrierConfig, Host};
@@ -30,13 +32,14 @@ pub(super) fn add_nodes(
     shape: &mut Shape,
     graph: &mut Graph,
 ) -> Result<(), Wrong> {
+    let mut names: BTreeSet<String> = graph.nodes().iter().cloned().collect();
     for (index, radio) in spec.radio.iter().enumerate() {
         for (place, station) in radio.station.iter().enumerate() {
             let key = format!("radio.{index}.station.{place}.name");
             check_name(&station.name).map_err(|problem| Wrong::new(&key, problem))?;
         }
         for Named { name, place, .. } in named(radio, &format!("radio.{index}"))? {
-            if graph.node(&name).is_ok() {
+            if !names.insert(name.clone()) {
                 let key = format!("radio.{index}.station.{place}.name");
                 return Err(Wrong::new(key, taken("node", &name)));
             }

@@ -87,6 +87,16 @@ const REQUESTS: &[&str] = &[
     "rtt_p50_ms",
     "rtt_p95_ms",
 ];
+/// A test of responsiveness: what it found comes first.
+const RPM: &[&str] = &[
+    "rpm",
+    "rpm_foreign",
+    "rpm_loaded",
+    "rpm_confidence",
+    "rpm_connections",
+    "rpm_at_ms",
+    "goodput_mbps",
+];
 const ARRIVALS: &[&str] = &[
     "fct_p50_ms",
     "fct_km_p50_ms",
@@ -166,7 +176,7 @@ pub(crate) fn blocks<'a>(data: &'a Data<'_>, extent: &dyn Extent) -> Vec<Block<'
 /// The metrics of which [`blocks`] are made, and those that say which of their samples are missing.
 pub(crate) fn read() -> BTreeSet<String> {
     let lists =
-        [USUAL, PING, DATAGRAMS, FRAMES, CALL, REQUESTS, ARRIVALS, TRANSFER, BULK, RUN_UNTIL];
+        [USUAL, PING, DATAGRAMS, FRAMES, CALL, REQUESTS, RPM, ARRIVALS, TRANSFER, BULK, RUN_UNTIL];
     let mut all: BTreeSet<String> = lists.concat().into_iter().map(str::to_owned).collect();
     all.extend(all.clone().iter().filter_map(|metric| plainly_counted(metric)));
     for metric in all.clone() {
@@ -226,6 +236,7 @@ fn of_app(app: &str) -> &'static [&'static str] {
         "arrivals" => ARRIVALS,
         "call" => CALL,
         "page" | "requests" => REQUESTS,
+        "rpm" => RPM,
         "bulk" | "on_off" => BULK,
         _ => USUAL,
     }

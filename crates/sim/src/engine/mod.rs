@@ -25,6 +25,7 @@ mod violation;
 mod way;
 
 use alloc::boxed::Box;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use sojourn_core::{
@@ -124,6 +125,8 @@ pub struct Engine<'a, O> {
     address: StreamAddress,
     /// Changes that a phase brings about; none in most worlds.
     pending: Vec<Pending<'a>>,
+    /// In which phase each flow was when it was last looked at; empty where no change waits for one.
+    phases: Vec<&'static str>,
     observer: &'a mut O,
     /// Bytes that left an end, and bytes that reached one.
     sent: u64,
@@ -206,7 +209,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         let mut carrier_of = Vec::new();
         for config in &scenario.carriers {
             let first = PortId((links.len() + carrier_of.len()) as u16);
-            let ports = config.ports().len();
+            let ports = config.port_count();
             carrier_of.extend(core::iter::repeat_n(carriers.len() as u32, ports));
             carriers.push(config.build(first, address));
         }
@@ -245,6 +248,11 @@ impl<'a, O: Observer> Engine<'a, O> {
             scenario,
             address,
             pending: scenario.changes.iter().map(Pending::new).collect(),
+            phases: if scenario.changes.is_empty() {
+                Vec::new()
+            } else {
+                vec![""; scenario.flows.len()]
+            },
             observer,
             sent: 0,
             arrived: 0,

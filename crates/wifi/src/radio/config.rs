@@ -84,6 +84,10 @@ impl CarrierModel for RadioConfig {
             .collect()
     }
 
+    fn port_count(&self) -> usize {
+        2 * self.cell.stations.len()
+    }
+
     fn longest_packet(&self) -> Option<u32> {
         Some(MSDU_MAX - LLC_SNAP)
     }

@@ -8,13 +8,16 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 
 #[cfg(test)]
 mod tests;
 
 use sojourn_core::param::{number, size};
-use sojourn_core::{Bytes, Observer, Params, PortId, QueueSample, SpecError, StreamAddress, Time};
+use sojourn_core::{
+    Bytes, Observer, Params, PortId, QueueSample, SpecError, StreamAddress, Time, Wakes,
+};
 
 use crate::{Books, Carried, Carrier, Exit, Link, Wire};
 
@@ -60,11 +63,16 @@ impl SwitchConfig {
     /// An empty switch; its ports follow `first`.
     pub fn build<P: Carried>(&self, first: PortId, address: StreamAddress) -> Switch<P> {
         let numbered = self.ports.iter().zip((first.0..).map(PortId));
+        let wires: Vec<Wire<P>> =
+            numbered.map(|(link, port)| Wire::new(link, port, Exit::Onward, address)).collect();
+        let places = wires.len().next_power_of_two();
         Switch {
             first,
-            wires: numbered
-                .map(|(link, port)| Wire::new(link, port, Exit::Onward, address))
-                .collect(),
+            held: vec![0; wires.len()],
+            used: 0,
+            due: Wakes::new(places),
+            arriving: Wakes::new(places),
+            wires,
             buffer: self.sharing.buffer.as_u64(),
             alpha: self.sharing.alpha,
         }
@@ -74,6 +82,13 @@ impl SwitchConfig {
 pub struct Switch<P: Carried> {
     first: PortId,
     wires: Vec<Wire<P>>,
+    /// Bytes that wait at each port, and at all.
+    held: Vec<u64>,
+    used: u64,
+    /// Of each port when a packet is to be taken from its queue, and when one comes out at its far end. So a packet
+    /// costs no more the more ports there are, but for a logarithm.
+    due: Wakes,
+    arriving: Wakes,
     buffer: u64,
     alpha: f64,
 }
@@ -83,32 +98,46 @@ impl<P: Carried> Switch<P> {
         &self.wires[port.index() - self.first.index()]
     }
 
-    fn used(&self) -> u64 {
-        self.wires.iter().map(|wire| wire.backlog().bytes).sum()
+    /// Ports at which something is due go on, the first one first.
+    fn settle(&mut self, now: Time, observer: &mut dyn Observer) {
+        let mut next = 0;
+        while let Some(place) = self.due.due_from(now, next) {
+            self.wires[place].settle(now, observer);
+            self.note(place);
+            next = place + 1;
+        }
     }
 
-    fn settle(&mut self, now: Time, observer: &mut dyn Observer) {
-        self.wires.iter_mut().for_each(|wire| wire.settle(now, observer));
+    /// Something happened at a port.
+    fn note(&mut self, place: usize) {
+        let wire = &self.wires[place];
+        let waiting = wire.backlog().bytes;
+        self.used = self.used - self.held[place] + waiting;
+        self.held[place] = waiting;
+        self.due.set(place, wire.due());
+        self.arriving.set(place, wire.next_arrival());
     }
 }
 
 impl<P: Carried> Carrier<P> for Switch<P> {
     fn offer(&mut self, now: Time, port: PortId, packet: P, observer: &mut dyn Observer) {
         self.settle(now, observer);
-        let free = self.buffer - self.used().min(self.buffer);
+        let free = self.buffer - self.used.min(self.buffer);
         let share = self.alpha * free as f64;
         let length = u64::from(packet.wire_len());
-        let wire = &mut self.wires[port.index() - self.first.index()];
+        let place = port.index() - self.first.index();
+        let wire = &mut self.wires[place];
         if length > free || (wire.backlog().bytes + length) as f64 > share {
             wire.refuse(now, &packet, observer);
             return;
         }
         wire.offer(now, &packet, observer);
         wire.settle(now, observer);
+        self.note(place);
     }
 
     fn next_wake(&self) -> Time {
-        self.wires.iter().map(Wire::next_event).min().unwrap_or(Time::NEVER)
+        self.due.first().min(self.arriving.first())
     }
 
     fn on_wake(&mut self, now: Time, observer: &mut dyn Observer) {
@@ -116,8 +145,10 @@ impl<P: Carried> Carrier<P> for Switch<P> {
     }
 
     fn poll_deliver(&mut self, now: Time) -> Option<(PortId, P)> {
-        let first = self.wires.iter_mut().min_by_key(|wire| wire.next_arrival())?;
-        first.poll_deliver(now)
+        let place = self.arriving.due(now)?;
+        let delivered = self.wires[place].poll_deliver(now);
+        self.arriving.set(place, self.wires[place].next_arrival());
+        delivered
     }
 
     fn books(&self, port: PortId) -> Books {
@@ -138,7 +169,10 @@ impl<P: Carried> Carrier<P> for Switch<P> {
 
     fn check(&self, _: Time) -> Result<(), String> {
         self.wires.iter().try_for_each(Wire::check)?;
-        match self.used() {
+        match self.wires.iter().map(|wire| wire.backlog().bytes).sum::<u64>() {
+            used if used != self.used => {
+                Err(format!("{used} bytes wait, and {} are counted", self.used))
+            }
             used if used <= self.buffer => Ok(()),
             used => Err(format!("{used} bytes wait in a memory of {}", self.buffer)),
         }

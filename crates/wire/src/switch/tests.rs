@@ -34,6 +34,9 @@ fn a_switch_is_a_carrier() {
             suite::check(&|| Box::new(config.build(PortId(4), ADDRESS)), &ports::<3>(4));
         }
     }
+    let many = (0..37).map(|port| link(&format!("port{port}"), "fq_codel")).collect();
+    let many = SwitchConfig::new(many, sharing(300_000, 1.0)).expect("a switch");
+    suite::check(&|| Box::new(many.build(PortId(4), ADDRESS)), &ports::<37>(4));
     let mut even = switch("pfifo limit 50", 1_000_000, 1.0).build(PortId(4), ADDRESS);
     let (rate, delay) = (Rate::from_bps(70_000_000), Span::from_micros(40));
     suite::check_rate(&mut even, PortId(5), rate, delay);

@@ -39,6 +39,7 @@ fn stations_of_a_radio_are_nodes_behind_its_access_point() {
     let world = scenario(&format!(
         "{RADIO}[[scenario.flow]]\nname = \"across\"\napp = \"ping\"\nsrc = \"fast\"\ndst = \"slow\"\n"
     ));
+    assert_eq!(world.port_count(), world.ports().len());
     let names: Vec<String> = world.ports().into_iter().map(|port| port.name).collect();
     assert_eq!(
         names[2..],

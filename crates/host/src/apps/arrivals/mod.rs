@@ -9,7 +9,6 @@
 //! its memory is freed. Packets of it that arrive later are ignored.
 
 mod sizes;
-mod wakes;
 
 #[cfg(test)]
 mod tests;
@@ -26,10 +25,9 @@ use sojourn_cca::Config as CcaConfig;
 use sojourn_core::param::{Bounds, Maybe, Needed, number, whole};
 use sojourn_core::{
     Direction, Event, FlowSample, Observer, Packet, Param, Params, Purpose, Rate, Span, SpecError,
-    Stream, StreamAddress, Time, Who,
+    Stream, StreamAddress, Time, Wakes, Who,
 };
 
-use self::wakes::Wakes;
 use super::sum::{add_open, add_totals};
 use super::{BothEnds, Source};
 use crate::tcp::{Config as TcpConfig, Endpoints, Receiver, Sender};

@@ -3,23 +3,23 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use sojourn_core::Time;
+use crate::units::Time;
 
 /// A tournament tree: a leaf for each place, and in each node above the sooner of the two below.
 #[derive(Clone, Debug)]
-pub(super) struct Wakes {
+pub struct Wakes {
     /// The root is at 1; the children of `at` are at `2 at` and `2 at + 1`.
     tree: Vec<Time>,
 }
 
 impl Wakes {
     /// `places` is a power of two.
-    pub(super) fn new(places: usize) -> Self {
+    pub fn new(places: usize) -> Self {
         debug_assert!(places.is_power_of_two());
         Self { tree: vec![Time::NEVER; 2 * places] }
     }
 
-    pub(super) fn set(&mut self, place: usize, at: Time) {
+    pub fn set(&mut self, place: usize, at: Time) {
         let mut node = self.tree.len() / 2 + place;
         self.tree[node] = at;
         while node > 1 {
@@ -32,12 +32,36 @@ impl Wakes {
         }
     }
 
-    pub(super) fn first(&self) -> Time {
+    pub fn first(&self) -> Time {
         self.tree[1]
     }
 
+    /// The first place, from `from` on, that is due at `now`.
+    pub fn due_from(&self, now: Time, from: usize) -> Option<usize> {
+        let leaves = self.tree.len() / 2;
+        if from >= leaves || now.is_never() {
+            return None;
+        }
+        let mut node = leaves + from;
+        while self.tree[node] > now {
+            // Up, as long as there is nothing further to the right.
+            while node % 2 == 1 {
+                node /= 2;
+            }
+            if node == 0 {
+                return None;
+            }
+            node += 1;
+        }
+        while node < leaves {
+            node *= 2;
+            node += usize::from(self.tree[node] > now);
+        }
+        Some(node - leaves)
+    }
+
     /// A place that is due at `now`: the earliest, and among equals the one with the lowest number.
-    pub(super) fn due(&self, now: Time) -> Option<usize> {
+    pub fn due(&self, now: Time) -> Option<usize> {
         let first = self.first();
         if first > now || first.is_never() {
             return None;
@@ -74,6 +98,10 @@ mod tests {
                 let now = Time::from_nanos(15);
                 let due = exact.iter().position(|at| *at == first && *at <= now);
                 prop_assert_eq!(wakes.due(now), due);
+                for from in 0..9 {
+                    let next = (from..8).find(|place| exact[*place] <= now);
+                    prop_assert_eq!(wakes.due_from(now, from), next);
+                }
             }
         }
     }
