@@ -14,8 +14,8 @@ use crate::mac::edca::{AccessCategory, Parameters};
 use crate::mac::frames;
 use crate::mac::response::control_mode;
 use crate::ofdma::{
-    ASKED_BLOCK_ACK, Acknowledgement, Layout, Ofdma, RandomAccess, STATUS_REPORT, Scheduler, Sizes,
-    Trigger, multi_station_block_ack,
+    ASKED_BLOCK_ACK, Acknowledgement, Answers, Layout, Ofdma, RandomAccess, STATUS_REPORT,
+    Scheduler, Sizes, Trigger, multi_station_block_ack,
 };
 use crate::phy::{Format, GuardInterval, HeLtf, Mode, Ru, Scheduled, Width};
 use crate::port::Listener;
@@ -24,6 +24,8 @@ use crate::port::Listener;
 const REPORTED_IN: u32 = 256;
 /// HE-SIG-B has the first six modulations (table 27-55).
 const SIG_B_HIGHEST: u8 = 5;
+/// A Basic Trigger frame is not sent when less than so many octets would fit the rest of a TXOP.
+const LEAST_ASKED: u32 = 500;
 
 /// What the access point keeps.
 pub(crate) struct MultiUser {
@@ -39,6 +41,8 @@ pub(crate) struct MultiUser {
     trigger_at: Time,
     pub(super) is_trigger_due: bool,
     last: Last,
+    /// No station had anything to send when it was asked last.
+    is_polling_over: bool,
     random: Stream,
 }
 
@@ -74,9 +78,13 @@ impl MultiUser {
             access: (0..stations).map(|_| RandomAccess::new(&ofdma, &mut random)).collect(),
             chosen: Vec::new(),
             psdus: Vec::new(),
-            trigger_at: Time::NEVER,
+            trigger_at: match ofdma.uplink && ofdma.poll {
+                true => Time::ZERO + ofdma.interval,
+                false => Time::NEVER,
+            },
             is_trigger_due: false,
             last: Last::One,
+            is_polling_over: true,
             random,
             config: ofdma,
         }))
@@ -96,6 +104,24 @@ impl MultiUser {
     /// Whether a Trigger frame must be asked for when a station has something to send.
     pub(super) fn lacks_trigger(&self) -> bool {
         self.config.uplink && !self.is_trigger_due && self.trigger_at.is_never()
+    }
+
+    /// The access point has had the medium in a TXOP for which there is a limit until `now`: it waits from here on until it
+    /// asks again.
+    pub(super) fn has_had_medium(&mut self, now: Time) {
+        if self.config.uplink && !self.is_trigger_due && !self.trigger_at.is_never() {
+            self.trigger_at = now + self.config.interval;
+        }
+    }
+
+    /// Whether it draws a backoff to ask for the medium while that is busy.
+    pub(super) fn backs_off(&self) -> bool {
+        self.config.trigger_backoff
+    }
+
+    /// Whether it asks stations again in the rest of a TXOP.
+    pub(super) fn goes_on_polling(&self) -> bool {
+        self.config.poll && self.last == Last::Uplink && !self.is_polling_over
     }
 
     /// The time for a Trigger frame has come.
@@ -168,21 +194,24 @@ impl<P: Reshape + Send> Medium<P> {
         let is_best_effort = ac == AccessCategory::Be as usize;
         let mut serving = None;
         if is_best_effort && (multi.is_turn_of_uplink() || self.edcafs[ac].pending == 0) {
-            serving = self.serve_up(&mut multi, now);
+            serving = self.serve_up(&mut multi, now, within);
         }
         serving = serving.or_else(|| self.serve_down(&mut multi, now, ac, within, listener));
         if serving.is_none() && is_best_effort && multi.is_trigger_due {
-            serving = self.serve_up(&mut multi, now);
+            serving = self.serve_up(&mut multi, now, within);
         }
         self.multi = Some(multi);
         serving
     }
 
-    fn serve_up(&mut self, multi: &mut MultiUser, now: Time) -> Option<Serving> {
-        let attempt = self.plan_uplink(multi, now);
+    fn serve_up(&mut self, multi: &mut MultiUser, now: Time, within: Within) -> Option<Serving> {
+        let attempt = self.plan_uplink(multi, now, within);
         // If nothing came of it, the station for which a Trigger was due has left, or has sent by
         // itself.
         multi.is_trigger_due &= attempt.is_some();
+        if attempt.is_none() && multi.config.poll && multi.trigger_at.is_never() {
+            multi.trigger_at = now + multi.config.interval;
+        }
         attempt.map(Serving::Several)
     }
 
@@ -359,7 +388,7 @@ impl<P: Reshape + Send> Medium<P> {
             return Span::ZERO;
         }
         let sifs = self.config.sifs;
-        self.trigger_time(stations, Trigger::Rts, 0) + sifs + Self::cts_time() + sifs
+        self.trigger_time(multi, stations, Trigger::Rts, 0) + sifs + Self::cts_time() + sifs
     }
 
     /// All answer an MU-RTS at 6 Mbit/s, so that their frames are one.
@@ -370,7 +399,7 @@ impl<P: Reshape + Send> Medium<P> {
     /// How long the first frame of an exchange is on the air, an MU-RTS or what would come first without it.
     fn first_frame(&self, multi: &MultiUser, otherwise: Span) -> Span {
         match multi.config.mu_rts {
-            true => self.trigger_time(&multi.chosen, Trigger::Rts, 0),
+            true => self.trigger_time(multi, &multi.chosen, Trigger::Rts, 0),
             false => otherwise,
         }
     }
@@ -413,7 +442,7 @@ impl<P: Reshape + Send> Medium<P> {
                 time
             }
             Acknowledgement::MuBar => {
-                sifs + self.trigger_time(stations, Trigger::BlockAck, 0) + together()
+                sifs + self.trigger_time(multi, stations, Trigger::BlockAck, 0) + together()
             }
             Acknowledgement::Aggregated => together(),
         }
@@ -456,14 +485,25 @@ impl<P: Reshape + Send> Medium<P> {
 
     /// A Trigger frame for these stations and for units of random access, in a mode that all of
     /// them understand.
-    fn trigger_time(&self, stations: &[u16], trigger: Trigger, random_units: u32) -> Span {
+    fn trigger_time(
+        &self,
+        multi: &MultiUser,
+        stations: &[u16],
+        trigger: Trigger,
+        random_units: u32,
+    ) -> Span {
         let mode_of = |station: usize| control_mode(&self.config.stations[station].down.mode);
         let slowest = |modes: &mut dyn Iterator<Item = Mode>| modes.min_by_key(Mode::rate);
         let mode = match random_units {
             0 => slowest(&mut stations.iter().map(|station| mode_of(usize::from(*station)))),
             _ => slowest(&mut (0..self.config.stations.len()).map(mode_of)),
         };
-        let octets = trigger.octets(stations.len() as u32 + random_units);
+        let users = stations.len() as u32 + random_units;
+        let is_slow = users > 1
+            && matches!(trigger, Trigger::Basic | Trigger::BufferStatus)
+            && multi.config.slow_triggers;
+        let mode = if is_slow { Some(lowest_rate()) } else { mode };
+        let octets = trigger.octets(users);
         mode.map_or(Span::ZERO, |mode| mode.txtime(octets))
     }
 
@@ -483,7 +523,7 @@ impl<P: Reshape + Send> Medium<P> {
 
     /// Plans Trigger frames and what they ask for. Stations send nothing yet: only the first frame is
     /// settled before it is known whether it collides.
-    fn plan_uplink(&mut self, multi: &mut MultiUser, now: Time) -> Option<Attempt> {
+    fn plan_uplink(&mut self, multi: &mut MultiUser, now: Time, within: Within) -> Option<Attempt> {
         if !multi.config.uplink {
             return None;
         }
@@ -492,7 +532,8 @@ impl<P: Reshape + Send> Medium<P> {
         let stations = self.config.stations.len();
         let asks_status = multi.config.status && multi.config.stations > 0;
         let is_pending = |station: usize| self.most_urgent(station, now).is_some();
-        if !(0..stations).any(is_pending) {
+        let polls = multi.config.poll && asks_status;
+        if !polls && !(0..stations).any(is_pending) {
             return None;
         }
         multi.chosen.clear();
@@ -513,14 +554,19 @@ impl<P: Reshape + Send> Medium<P> {
         let mut status = Span::ZERO;
         let mut time = Span::ZERO;
         if asks_status {
-            time = self.trigger_time(&multi.chosen, Trigger::BufferStatus, 0);
+            time = self.trigger_time(multi, &multi.chosen, Trigger::BufferStatus, 0);
             let reports = self.asked_of_all(multi, &multi.chosen, &layout, STATUS_REPORT);
             status = time + sifs + reports;
         }
         if status.is_zero() {
-            time = self.trigger_time(&multi.chosen, Trigger::Basic, random_units);
+            time = self.trigger_time(multi, &multi.chosen, Trigger::Basic, random_units);
         }
         let protection = self.protection(multi, &multi.chosen);
+        // What is asked for must fit the TXOP, or it is asked for in the next one.
+        let reports = if status.is_zero() { Span::ZERO } else { status + sifs };
+        if protection + reports + self.least(multi, &layout, random_units) > within.left {
+            return None;
+        }
         let time = self.first_frame(multi, time);
         let what = What::Several(Several::Up { protection, status, layout, random_units });
         Some(Attempt { edcaf: AccessCategory::Be as u16, what, time })
@@ -553,6 +599,7 @@ impl<P: Reshape + Send> Medium<P> {
             multi.last = Last::Several;
         } else {
             multi.last = Last::Uplink;
+            multi.is_polling_over = multi.psdus.is_empty();
         }
         // The next request for the medium counts from here.
         if multi.config.uplink {
@@ -560,8 +607,8 @@ impl<P: Reshape + Send> Medium<P> {
                 .any(|station| self.most_urgent(station, now).is_some());
             multi.is_trigger_due &= is_down && is_pending;
             if !multi.is_trigger_due {
-                multi.trigger_at =
-                    if is_pending { now + multi.config.interval } else { Time::NEVER };
+                let asks = is_pending || multi.config.poll;
+                multi.trigger_at = if asks { now + multi.config.interval } else { Time::NEVER };
             }
         }
         self.share_exchange(&multi, several, end.since(now));
@@ -623,7 +670,7 @@ impl<P: Reshape + Send> Medium<P> {
                 }
             }
             Acknowledgement::MuBar => {
-                let trigger = self.trigger_time(&multi.chosen, Trigger::BlockAck, 0);
+                let trigger = self.trigger_time(multi, &multi.chosen, Trigger::BlockAck, 0);
                 self.air.trigger += trigger;
                 self.air.block_ack += response - trigger - sifs * 2;
             }
@@ -662,7 +709,7 @@ impl<P: Reshape + Send> Medium<P> {
             multi.up.passes(*last);
         }
         if !status.is_zero() {
-            let asked = self.trigger_time(&multi.chosen, Trigger::BufferStatus, 0);
+            let asked = self.trigger_time(multi, &multi.chosen, Trigger::BufferStatus, 0);
             self.air.trigger += asked + (status - asked - sifs);
             at += status;
             multi.chosen.retain(|station| self.most_urgent(usize::from(*station), now).is_some());
@@ -671,19 +718,17 @@ impl<P: Reshape + Send> Medium<P> {
             }
             at += sifs;
         }
-        let trigger = self.trigger_time(&multi.chosen, Trigger::Basic, random_units);
+        let trigger = self.trigger_time(multi, &multi.chosen, Trigger::Basic, random_units);
+        let limit = self.edcafs[usize::from(txop.edcaf)].parameters.txop_limit;
         self.air.trigger += trigger;
         at += trigger;
         let asked_until = at;
-        let control = self.slowest_control();
-        let window = u32::from(self.config.limits.window);
-        let most_answers = multi.chosen.len() as u32 + random_units;
-        let block_ack = |stations| control.txtime(multi_station_block_ack(stations, window));
-        let limit = self.edcafs[usize::from(txop.edcaf)].parameters.txop_limit;
+        let most_answers =
+            Answers { bitmaps: multi.chosen.len() as u32 + random_units, all_acks: 0 };
         let mut room = multi.config.ppdu_time;
         if !limit.is_zero() {
-            room =
-                room.min(txop.until.since(at).saturating_sub(sifs * 2 + block_ack(most_answers)));
+            let response = sifs * 2 + self.block_ack_of_several(most_answers);
+            room = room.min(txop.until.since(at).saturating_sub(response));
         }
         multi.up.sort_by_owed(&mut multi.chosen);
         multi.up.note_sizes(&multi.chosen, layout.wholes as usize);
@@ -725,7 +770,7 @@ impl<P: Reshape + Send> Medium<P> {
         at += sifs;
         at += time;
         self.count_several(multi, time, u64::from(scheduled as u32 + random_units).max(1));
-        let mut answered = 0;
+        let mut answers = Answers::default();
         for number in 0..multi.psdus.len() {
             let psdu = multi.psdus[number];
             let is_alone = psdu.random_unit.is_none()
@@ -740,7 +785,11 @@ impl<P: Reshape + Send> Medium<P> {
                     0
                 }
             };
-            answered += u32::from(received > 0);
+            if multi.config.all_ack && received == psdu.ppdu.psdu.mpdus {
+                answers.all_acks += 1;
+            } else if received > 0 {
+                answers.bitmaps += 1;
+            }
             let station = usize::from(psdu.station);
             if psdu.random_unit.is_some() {
                 self.air.random_attempts += 1;
@@ -757,7 +806,8 @@ impl<P: Reshape + Send> Medium<P> {
             let index = self.edcaf_of(psdu.ppdu.link as usize);
             self.edcafs[index].has_frames = self.edcafs[index].pending > 0;
             if received > 0 && !multi.config.mu_edca_time.is_zero() {
-                let until = at + sifs + block_ack(1) + multi.config.mu_edca_time;
+                let one = Answers { bitmaps: 1, all_acks: 0 };
+                let until = at + sifs + self.block_ack_of_several(one) + multi.config.mu_edca_time;
                 let slot = self.config.slot;
                 self.edcafs[index].retreat(mu_edca(&multi.config), sifs, slot, until);
             }
@@ -766,12 +816,26 @@ impl<P: Reshape + Send> Medium<P> {
         let asked = multi.psdus.iter().filter(|psdu| psdu.random_unit.is_none());
         multi.up.serve(asked.map(|psdu| (psdu.station, bits(psdu))));
         self.answering = (0, Time::NEVER);
-        if answered == 0 {
+        if answers == Answers::default() {
             return (at, at, scheduled == 0);
         }
-        let response = block_ack(answered);
+        let response = self.block_ack_of_several(answers);
         self.air.block_ack += response;
         (at + sifs + response, at + sifs + response, true)
+    }
+
+    /// How long a Basic Trigger, the least that it asks for and what acknowledges that take.
+    fn least(&self, multi: &MultiUser, layout: &Layout, random_units: u32) -> Span {
+        let stations = &multi.chosen;
+        let trigger = self.trigger_time(multi, stations, Trigger::Basic, random_units);
+        let answers = Answers { bitmaps: stations.len() as u32 + random_units, all_acks: 0 };
+        let data = self.asked_of_all(multi, stations, layout, LEAST_ASKED);
+        trigger + self.config.sifs * 2 + data + self.block_ack_of_several(answers)
+    }
+
+    fn block_ack_of_several(&self, answers: Answers) -> Span {
+        let window = u32::from(self.config.limits.window);
+        self.slowest_control().txtime(multi_station_block_ack(answers, window))
     }
 
     /// Adds the stations that may contend for units: those with something to send who have no unit.
@@ -805,15 +869,16 @@ impl<P: Reshape + Send> Medium<P> {
         let mode = self.asked(multi, &self.links[link].sending.mode, ru);
         let longer = training.saturating_sub(mode.preamble());
         let own_room = room.saturating_sub(longer);
+        let most = mode.whole_symbols(training, room);
         let ppdu = self.build_in(now, (node, 0, ac), &mode, own_room, 0, false, listener)?;
         let agreement = &self.links[ppdu.link as usize].agreement;
         let has_more =
             agreement.to_repeat > 0 || self.queues[node].has_packets(0, AccessCategory::ALL[ac]);
         // The access point knows what waits, in units, and gives as much time, padding included.
         let octets = ppdu.psdu.octets(&mode).next_multiple_of(REPORTED_IN);
-        let most = mode.whole_symbols(training, room);
         let wanted = if has_more { most } else { (mode.txtime(octets) + longer).min(most) };
-        Some((MuPsdu { station: station as u16, ppdu, mode, random_unit: None }, wanted))
+        let station = station as u16;
+        Some((MuPsdu { station, ppdu, mode, random_unit: None }, wanted))
     }
 
     fn slowest_control(&self) -> Mode {
