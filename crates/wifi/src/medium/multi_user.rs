@@ -564,7 +564,9 @@ impl<P: Reshape + Send> Medium<P> {
         let protection = self.protection(multi, &multi.chosen);
         // What is asked for must fit the TXOP, or it is asked for in the next one.
         let reports = if status.is_zero() { Span::ZERO } else { status + sifs };
-        if protection + reports + self.least(multi, &layout, random_units) > within.left {
+        let is_limited = !self.edcafs[AccessCategory::Be as usize].parameters.txop_limit.is_zero();
+        let least = || protection + reports + self.least(multi, &layout, random_units);
+        if is_limited && least() > within.left {
             return None;
         }
         let time = self.first_frame(multi, time);
