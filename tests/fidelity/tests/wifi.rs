@@ -16,32 +16,13 @@ const MISSED: &[(&str, &str, &str)] = &[
     ("D-ax-vo-up-be-up3", "ping_rtt_p50_ms", REPLY),
     ("D-ax-vo-up-be-up3", "ping_rtt_p95_ms", REPLY),
     ("D-ax-vo-up-be-up3", "ping_rtt_p99_ms", REPLY),
-    ("E-mu-ul-n4-40M", "collision_probability", RESERVED),
     ("E-mu-ul-n4-40M", "throughput_mbps", RESERVED),
     ("E-mu-ul-n4-t5440", "collision_probability", RESERVED),
     ("E-mu-ul-n4-t5440", "mpdus_per_ppdu_up", RESERVED),
-    ("E-mu-ul-n9-light-muedca", "mpdus_per_ppdu_up", UNITS),
     ("E-mu-ul-n9-t2528-nobsrp", "throughput_mbps", KNOWN),
     ("E-mu-ul-n9-t2528-nobsrp", "mpdus_per_ppdu_up", KNOWN),
     ("F-n-mcs15-down-q1000", "mpdus_per_ppdu_up", FEWER),
     ("F-n-mcs7-up-q100", "mpdus_per_ppdu_up", SHORT),
-    ("E-mu-ul-n2-i10", "collision_probability", REQUEST),
-    ("E-mu-ul-n2-i10", "mpdus_per_ppdu_up", REQUEST),
-    ("E-mu-ul-n2-t2528", "mpdus_per_ppdu_up", REQUEST),
-    ("E-mu-ul-n2-t2528-nobsrp", "throughput_mbps", REQUEST),
-    ("E-mu-ul-n2-t5440", "throughput_mbps", REQUEST),
-    ("E-mu-ul-n4-40M", "mpdus_per_ppdu_up", REQUEST),
-    ("E-mu-ul-n4-t2528", "collision_probability", REQUEST),
-    ("E-mu-ul-n4-t2528", "mpdus_per_ppdu_up", REQUEST),
-    ("E-mu-ul-n4-t2528", "throughput_mbps", REQUEST),
-    ("E-mu-ul-n4-t2528-nobsrp", "collision_probability", REQUEST),
-    ("E-mu-ul-n4-t5440", "throughput_mbps", REQUEST),
-    ("E-mu-ul-n4-t5440-nobsrp", "collision_probability", REQUEST),
-    ("E-mu-ul-n9-t2528", "collision_probability", REQUEST),
-    ("E-mu-ul-n9-t2528", "mpdus_per_ppdu_up", REQUEST),
-    ("E-mu-ul-n9-t2528", "throughput_mbps", REQUEST),
-    ("E-mu-ul-n9-t2528-nobsrp", "collision_probability", REQUEST),
-    ("E-mu-ul-n9-t5440", "collision_probability", REQUEST),
 ];
 
 const CHANCE: &str = "Three stations that differ in nothing share 104.1 Mbit/s here and there, 34.7 each. The first \
@@ -64,12 +45,6 @@ const REPLY: &str = "Echoes return by BE from the station that has the voice, pa
 const RESERVED: &str = "With TXOP limits a PPDU reserves the rest of its TXOP, here for all but its two ends. In ns-3 some of the others contend as if \
     they had not read it: of 537 such PPDUs 32 were followed by a collision of a bystander with the access point or the holder in the same slot, which can't be where all others come 12 us later. \
     Why these don't wait was not found.";
-
-const REQUEST: &str = "A station whose BlockAck was lost answers a Trigger with data here. In ns-3 it sends the BlockAckReq on its unit, and \
-    data with the next Trigger or in a contention of its own, so that more is sent without the access point and more collides.";
-
-const UNITS: &str = "After the reports ns-3's access point divides the channel anew among those that have something, so that units are larger and the \
-    PPDU is over sooner. Here the units are those of the BSRP.";
 
 const KNOWN: &str = "Without BSRP ns-3's access point knows a queue from the last frame that it received of it, here as it is at that moment.";
 

@@ -661,7 +661,7 @@ impl<P: Reshape + Send> Medium<P> {
     }
 
     /// Whether a BlockAck of this link must be requested.
-    fn set_bar_due(&mut self, link: usize, is_due: bool) {
+    pub(super) fn set_bar_due(&mut self, link: usize, is_due: bool) {
         let was_due = core::mem::replace(&mut self.links[link].agreement.bar_due, is_due);
         self.bars_due = self.bars_due + u32::from(is_due) - u32::from(was_due);
     }

@@ -10,12 +10,13 @@ use sojourn_qdisc::Reshape;
 use super::attempt::{Attempt, Ppdu, Serving, Several, What, Within};
 use super::exchange::{Heard, lowest_rate};
 use super::{CATEGORIES, Config, Medium, Txop};
+use crate::mac::aggregation::Psdu;
 use crate::mac::edca::{AccessCategory, Parameters};
 use crate::mac::frames;
 use crate::mac::response::control_mode;
 use crate::ofdma::{
-    ASKED_BLOCK_ACK, Acknowledgement, Answers, Layout, Ofdma, RandomAccess, STATUS_REPORT,
-    Scheduler, Sizes, Trigger, multi_station_block_ack,
+    ASKED_BLOCK_ACK, ASKED_REQUEST, Acknowledgement, Answers, Layout, Ofdma, RandomAccess,
+    STATUS_REPORT, Scheduler, Sizes, Trigger, multi_station_block_ack,
 };
 use crate::phy::{Format, GuardInterval, HeLtf, Mode, Ru, Scheduled, Width};
 use crate::port::Listener;
@@ -40,6 +41,8 @@ pub(crate) struct MultiUser {
     /// When it asks for the medium for a Trigger frame.
     trigger_at: Time,
     pub(super) is_trigger_due: bool,
+    /// When it last asked stations, or could have.
+    asked_at: Time,
     last: Last,
     /// No station had anything to send when it was asked last.
     is_polling_over: bool,
@@ -64,6 +67,8 @@ struct MuPsdu {
     mode: Mode,
     /// The unit of random access.
     random_unit: Option<u32>,
+    /// It is no data but a BlockAckReq.
+    is_request: bool,
 }
 
 impl MultiUser {
@@ -83,6 +88,7 @@ impl MultiUser {
                 false => Time::NEVER,
             },
             is_trigger_due: false,
+            asked_at: Time::ZERO,
             last: Last::One,
             is_polling_over: true,
             random,
@@ -94,10 +100,13 @@ impl MultiUser {
         self.trigger_at
     }
 
-    /// A station has something to send.
+    /// A station has something to send. The access point finds out when it asks next, an interval or several after it last
+    /// did; when it would be told that nobody has anything, it does not.
     pub(super) fn wants_trigger(&mut self, now: Time) {
         if self.lacks_trigger() {
-            self.trigger_at = now;
+            let interval = self.config.interval;
+            let passed = now.since(self.asked_at).as_nanos().div_ceil(interval.as_nanos());
+            self.trigger_at = self.asked_at + interval * passed;
         }
     }
 
@@ -109,6 +118,7 @@ impl MultiUser {
     /// The access point has had the medium in a TXOP for which there is a limit until `now`: it waits from here on until it
     /// asks again.
     pub(super) fn has_had_medium(&mut self, now: Time) {
+        self.asked_at = now;
         if self.config.uplink && !self.is_trigger_due && !self.trigger_at.is_never() {
             self.trigger_at = now + self.config.interval;
         }
@@ -316,7 +326,7 @@ impl<P: Reshape + Send> Medium<P> {
             }
             let time = mode.txtime(ppdu.psdu.octets(&mode)) + (preamble - mode.preamble());
             longest = longest.max(time);
-            multi.psdus.push(MuPsdu { station, ppdu, mode, random_unit: None });
+            multi.psdus.push(MuPsdu { station, ppdu, mode, random_unit: None, is_request: false });
         }
         debug_assert_eq!(multi.psdus.len(), layout.units as usize);
         let bits = |psdu: &MuPsdu| 8.0 * f64::from(psdu.ppdu.psdu.octets(&psdu.mode));
@@ -602,6 +612,7 @@ impl<P: Reshape + Send> Medium<P> {
         } else {
             multi.last = Last::Uplink;
             multi.is_polling_over = multi.psdus.is_empty();
+            multi.asked_at = now;
         }
         // The next request for the medium counts from here.
         if multi.config.uplink {
@@ -684,7 +695,7 @@ impl<P: Reshape + Send> Medium<P> {
     /// Counts PSDUs that are on the air together for `time`, on one of `units` each.
     fn count_several(&mut self, multi: &MultiUser, time: Span, units: u64) {
         self.air.data += time;
-        for psdu in &multi.psdus {
+        for psdu in multi.psdus.iter().filter(|psdu| !psdu.is_request) {
             let link = psdu.ppdu.link as usize;
             let counts = &mut self.counts[link / CATEGORIES];
             counts.airtime += time / units;
@@ -700,16 +711,14 @@ impl<P: Reshape + Send> Medium<P> {
         &mut self,
         multi: &mut MultiUser,
         now: Time,
-        (status, layout, random_units): (Span, Layout, u32),
+        (status, planned, random_units): (Span, Layout, u32),
         txop: Txop,
         listener: &mut impl Listener<P>,
     ) -> (Time, Time, bool) {
         let sifs = self.config.sifs;
         let mut at = now;
         multi.psdus.clear();
-        if let Some(last) = multi.chosen.last() {
-            multi.up.passes(*last);
-        }
+        let mut units = planned;
         if !status.is_zero() {
             let asked = self.trigger_time(multi, &multi.chosen, Trigger::BufferStatus, 0);
             self.air.trigger += asked + (status - asked - sifs);
@@ -719,6 +728,16 @@ impl<P: Reshape + Send> Medium<P> {
                 return (at, at, true);
             }
             at += sifs;
+            // Those that have something share the whole channel.
+            let reported = multi.chosen.len() as u32;
+            let width = self.width();
+            let shared =
+                width.and_then(|width| layout(multi.config.sizes, width, reported, random_units));
+            units = shared.unwrap_or(planned);
+            multi.chosen.truncate(units.units as usize);
+        }
+        if let Some(last) = multi.chosen.last() {
+            multi.up.passes(*last);
         }
         let trigger = self.trigger_time(multi, &multi.chosen, Trigger::Basic, random_units);
         let limit = self.edcafs[usize::from(txop.edcaf)].parameters.txop_limit;
@@ -733,7 +752,7 @@ impl<P: Reshape + Send> Medium<P> {
             room = room.min(txop.until.since(at).saturating_sub(response));
         }
         multi.up.sort_by_owed(&mut multi.chosen);
-        multi.up.note_sizes(&multi.chosen, layout.wholes as usize);
+        multi.up.note_sizes(&multi.chosen, units.wholes as usize);
         let scheduled = multi.chosen.len();
         if random_units > 0 {
             self.contend_for_units(multi, now, random_units);
@@ -750,7 +769,7 @@ impl<P: Reshape + Send> Medium<P> {
                     continue;
                 }
             }
-            let (station, ru) = (usize::from(station), layout.unit(number));
+            let (station, ru) = (usize::from(station), units.unit(number));
             let Some((psdu, wanted)) =
                 self.answer(multi, now, (station, ru), (training, room), listener)
             else {
@@ -779,7 +798,12 @@ impl<P: Reshape + Send> Medium<P> {
                 || multi.psdus.iter().filter(|other| other.random_unit == psdu.random_unit).count()
                     == 1;
             let received = match is_alone {
+                true if psdu.is_request => 1,
                 true => self.receive(&psdu.ppdu, at, at),
+                false if psdu.is_request => {
+                    self.set_bar_due(psdu.ppdu.link as usize, true);
+                    0
+                }
                 false => {
                     let counts = &mut self.counts[psdu.ppdu.link as usize / CATEGORIES];
                     counts.failed += u64::from(psdu.ppdu.psdu.mpdus);
@@ -787,7 +811,7 @@ impl<P: Reshape + Send> Medium<P> {
                     0
                 }
             };
-            if multi.config.all_ack && received == psdu.ppdu.psdu.mpdus {
+            if multi.config.all_ack && !psdu.is_request && received == psdu.ppdu.psdu.mpdus {
                 answers.all_acks += 1;
             } else if received > 0 {
                 answers.bitmaps += 1;
@@ -815,7 +839,8 @@ impl<P: Reshape + Send> Medium<P> {
             }
         }
         let bits = |psdu: &MuPsdu| 8.0 * f64::from(psdu.ppdu.psdu.octets(&psdu.mode));
-        let asked = multi.psdus.iter().filter(|psdu| psdu.random_unit.is_none());
+        let asked =
+            multi.psdus.iter().filter(|psdu| psdu.random_unit.is_none() && !psdu.is_request);
         multi.up.serve(asked.map(|psdu| (psdu.station, bits(psdu))));
         self.answering = (0, Time::NEVER);
         if answers == Answers::default() {
@@ -872,6 +897,18 @@ impl<P: Reshape + Send> Medium<P> {
         let longer = training.saturating_sub(mode.preamble());
         let own_room = room.saturating_sub(longer);
         let most = mode.whole_symbols(training, room);
+        if self.links[link].agreement.bar_due {
+            // Before frames are repeated, it asks which of them arrived.
+            self.set_bar_due(link, false);
+            let choice = self.links[link].choice;
+            let ppdu = Ppdu { link: link as u32, number: 0, choice, psdu: Psdu::default() };
+            let asked =
+                MuPsdu { station: station as u16, ppdu, mode, random_unit: None, is_request: true };
+            let has_more = self.links[link].agreement.to_repeat > 0
+                || self.queues[node].has_packets(0, AccessCategory::ALL[ac]);
+            let request = mode.txtime(ASKED_REQUEST) + longer;
+            return Some((asked, if has_more { most } else { request }));
+        }
         let ppdu = self.build_in(now, (node, 0, ac), &mode, own_room, 0, false, listener)?;
         let agreement = &self.links[ppdu.link as usize].agreement;
         let has_more =
@@ -880,7 +917,7 @@ impl<P: Reshape + Send> Medium<P> {
         let octets = ppdu.psdu.octets(&mode).next_multiple_of(REPORTED_IN);
         let wanted = if has_more { most } else { (mode.txtime(octets) + longer).min(most) };
         let station = station as u16;
-        Some((MuPsdu { station, ppdu, mode, random_unit: None }, wanted))
+        Some((MuPsdu { station, ppdu, mode, random_unit: None, is_request: false }, wanted))
     }
 
     fn slowest_control(&self) -> Mode {

@@ -40,6 +40,9 @@ pub(crate) const ASKED_BLOCK_ACK: u32 = DELIMITER;
 
 const DELIMITER: u32 = 4;
 
+/// A compressed BlockAckReq as an MPDU of an A-MPDU.
+pub(crate) const ASKED_REQUEST: u32 = DELIMITER + crate::mac::frames::BLOCK_ACK_REQ;
+
 /// Whom a Multi-STA BlockAck answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Answers {

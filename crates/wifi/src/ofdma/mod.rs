@@ -9,7 +9,7 @@ mod tests;
 
 pub(crate) use access::RandomAccess;
 pub(crate) use frames::{
-    ASKED_BLOCK_ACK, Answers, STATUS_REPORT, Trigger, multi_station_block_ack,
+    ASKED_BLOCK_ACK, ASKED_REQUEST, Answers, STATUS_REPORT, Trigger, multi_station_block_ack,
 };
 pub(crate) use scheduler::Scheduler;
 

@@ -229,10 +229,25 @@ fn stations_are_acknowledged_without_bitmaps_and_triggered_slowly_if_asked_for()
     }
 }
 
+/// Three frames of one station among four, 4630 octets reported as 19 · 256, take 42 symbols of 936 bits on the whole channel.
+#[test]
+fn after_reports_the_channel_is_shared_by_those_that_have_something() {
+    let mut medium = Medium::new(cell_with("", 4), ADDRESS, 1).unwrap();
+    offer(&mut medium, Port::up(2), 3);
+    run_out(&mut medium);
+    assert_eq!(tenths(medium.air().data), 480 + 42 * 144);
+}
+
 /// Packets of one station that come now and then find an idle medium: it sends them at once, and nobody with it.
 #[test]
-fn an_access_point_that_polls_asks_every_interval_and_for_no_packet() {
-    let mut config = cell_with("downlink off poll on interval 5ms", 2);
+fn an_access_point_asks_when_its_interval_is_over_and_for_no_packet() {
+    for poll in ["on", "off"] {
+        polls_of_an_idle_cell(poll);
+    }
+}
+
+fn polls_of_an_idle_cell(poll: &str) {
+    let mut config = cell_with(&format!("downlink off poll {poll} interval 5ms"), 2);
     config.station = Parameters::EDCA;
     let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
     let mut drops = Drops::default();
@@ -248,7 +263,11 @@ fn an_access_point_that_polls_asks_every_interval_and_for_no_packet() {
     }
     check_air(&medium);
     let air = medium.air();
-    assert_eq!((air.attempts, air.collided), (99, 0));
+    assert_eq!((air.attempts, air.collided), (99, 0), "{poll}");
+    if poll == "off" {
+        assert!(air.trigger.is_zero());
+        return;
+    }
     // A BSRP of 38 octets takes 36 µs, and reports one symbol of 106 tones.
     let poll = 360 + 480 + 144;
     assert_eq!(tenths(air.trigger) % poll, 0);
