@@ -377,7 +377,14 @@ impl<P: Reshape + Send> Medium<P> {
         let index = usize::from(txop.edcaf);
         let start = now + sifs;
         let within = Within { left: txop.until.since(start), is_first: false };
-        if self.edcafs[index].has_frames
+        let polls = index == AccessCategory::Be as usize
+            && self.multi.as_ref().is_some_and(|multi| multi.goes_on_polling());
+        if index < CATEGORIES
+            && let Some(multi) = &mut self.multi
+        {
+            multi.has_had_medium(start);
+        }
+        if (self.edcafs[index].has_frames || polls)
             && let Some(attempt) = self.next_frame(now, txop.edcaf, within, listener)
         {
             self.air.idle += sifs;
@@ -394,6 +401,8 @@ impl<P: Reshape + Send> Medium<P> {
             self.counts_of_holder(txop).exchanges += end.since(now);
             self.idle_since = end;
             self.suspend(now, end, None, &[txop.edcaf]);
+        } else if self.config.cf_end {
+            self.keep_reserved(now, txop);
         }
         self.txop = None;
         let has_frames = self.edcafs[index].pending > 0 || self.owes_trigger(index);
@@ -401,6 +410,22 @@ impl<P: Reshape + Send> Medium<P> {
         edcaf.has_frames = has_frames;
         edcaf.back_off(end + edcaf.ifs);
         self.rearm();
+    }
+
+    /// A TXOP ends at `now` with no time for a CF-End. Those whom its frames were not for have read that it lasts until its limit
+    /// (section 9.2.5.2), and wait for that.
+    fn keep_reserved(&mut self, now: Time, txop: Txop) {
+        let (holder, recipient) = (txop.edcaf / CATEGORIES as u16, self.answering.0);
+        self.reserved = Reserved { holder, until: txop.until, deaf: Some((recipient, now)) };
+        let slot = self.config.slot;
+        for index in &self.active {
+            let node = *index / CATEGORIES as u16;
+            if node != holder && node != recipient {
+                let edcaf = &mut self.edcafs[usize::from(*index)];
+                edcaf.come_back(txop.until);
+                edcaf.suspend(now, txop.until + edcaf.ifs, slot, self.countdown);
+            }
+        }
     }
 
     /// Frames overlap and are lost.
@@ -636,7 +661,7 @@ impl<P: Reshape + Send> Medium<P> {
     }
 
     /// Whether a BlockAck of this link must be requested.
-    fn set_bar_due(&mut self, link: usize, is_due: bool) {
+    pub(super) fn set_bar_due(&mut self, link: usize, is_due: bool) {
         let was_due = core::mem::replace(&mut self.links[link].agreement.bar_due, is_due);
         self.bars_due = self.bars_due + u32::from(is_due) - u32::from(was_due);
     }

@@ -410,7 +410,10 @@ impl<P: Reshape + Send> Medium<P> {
             && multi.trigger_at() <= now
         {
             multi.come_due();
-            self.announce(now, AccessCategory::Be as usize);
+            let (draws, index) = (multi.backs_off(), AccessCategory::Be as usize);
+            if !self.edcafs[index].has_frames {
+                self.begin_contending(now, index, draws);
+            }
         }
         if self.next_access <= now {
             match self.txop {
@@ -536,11 +539,12 @@ impl<P: Reshape + Send> Medium<P> {
     #[inline]
     fn announce(&mut self, now: Time, index: usize) {
         if !self.edcafs[index].has_frames {
-            self.begin_contending(now, index);
+            self.begin_contending(now, index, true);
         }
     }
 
-    fn begin_contending(&mut self, now: Time, index: usize) {
+    /// If it `draws`, a function whose backoff is over draws another one while the medium is busy.
+    fn begin_contending(&mut self, now: Time, index: usize, draws: bool) {
         let is_answering = (index / CATEGORIES) as u16 == self.answering.0
             && self.answering.1 <= now
             && now < self.answering.1 + self.config.sifs;
@@ -557,7 +561,7 @@ impl<P: Reshape + Send> Medium<P> {
         if !edcaf.is_active {
             edcaf.is_active = true;
             self.active.push(index as u16);
-            if is_busy {
+            if is_busy && draws {
                 edcaf.back_off(earliest);
             } else {
                 edcaf.send_soon(now, earliest, slot, self.countdown);

@@ -10,12 +10,13 @@ use sojourn_qdisc::Reshape;
 use super::attempt::{Attempt, Ppdu, Serving, Several, What, Within};
 use super::exchange::{Heard, lowest_rate};
 use super::{CATEGORIES, Config, Medium, Txop};
+use crate::mac::aggregation::Psdu;
 use crate::mac::edca::{AccessCategory, Parameters};
 use crate::mac::frames;
 use crate::mac::response::control_mode;
 use crate::ofdma::{
-    ASKED_BLOCK_ACK, Acknowledgement, Layout, Ofdma, RandomAccess, STATUS_REPORT, Scheduler, Sizes,
-    Trigger, multi_station_block_ack,
+    ASKED_BLOCK_ACK, ASKED_REQUEST, Acknowledgement, Answers, Layout, Ofdma, RandomAccess,
+    STATUS_REPORT, Scheduler, Sizes, Trigger, multi_station_block_ack,
 };
 use crate::phy::{Format, GuardInterval, HeLtf, Mode, Ru, Scheduled, Width};
 use crate::port::Listener;
@@ -24,6 +25,8 @@ use crate::port::Listener;
 const REPORTED_IN: u32 = 256;
 /// HE-SIG-B has the first six modulations (table 27-55).
 const SIG_B_HIGHEST: u8 = 5;
+/// A Basic Trigger frame is not sent when less than so many octets would fit the rest of a TXOP.
+const LEAST_ASKED: u32 = 500;
 
 /// What the access point keeps.
 pub(crate) struct MultiUser {
@@ -38,7 +41,11 @@ pub(crate) struct MultiUser {
     /// When it asks for the medium for a Trigger frame.
     trigger_at: Time,
     pub(super) is_trigger_due: bool,
+    /// When it last asked stations, or could have.
+    asked_at: Time,
     last: Last,
+    /// No station had anything to send when it was asked last.
+    is_polling_over: bool,
     random: Stream,
 }
 
@@ -60,6 +67,8 @@ struct MuPsdu {
     mode: Mode,
     /// The unit of random access.
     random_unit: Option<u32>,
+    /// It is no data but a BlockAckReq.
+    is_request: bool,
 }
 
 impl MultiUser {
@@ -74,9 +83,14 @@ impl MultiUser {
             access: (0..stations).map(|_| RandomAccess::new(&ofdma, &mut random)).collect(),
             chosen: Vec::new(),
             psdus: Vec::new(),
-            trigger_at: Time::NEVER,
+            trigger_at: match ofdma.uplink && ofdma.poll {
+                true => Time::ZERO + ofdma.interval,
+                false => Time::NEVER,
+            },
             is_trigger_due: false,
+            asked_at: Time::ZERO,
             last: Last::One,
+            is_polling_over: true,
             random,
             config: ofdma,
         }))
@@ -86,16 +100,38 @@ impl MultiUser {
         self.trigger_at
     }
 
-    /// A station has something to send.
+    /// A station has something to send. The access point finds out when it asks next, an interval or several after it last
+    /// did; when it would be told that nobody has anything, it does not.
     pub(super) fn wants_trigger(&mut self, now: Time) {
         if self.lacks_trigger() {
-            self.trigger_at = now;
+            let interval = self.config.interval;
+            let passed = now.since(self.asked_at).as_nanos().div_ceil(interval.as_nanos());
+            self.trigger_at = self.asked_at + interval * passed;
         }
     }
 
     /// Whether a Trigger frame must be asked for when a station has something to send.
     pub(super) fn lacks_trigger(&self) -> bool {
         self.config.uplink && !self.is_trigger_due && self.trigger_at.is_never()
+    }
+
+    /// The access point has had the medium in a TXOP for which there is a limit until `now`: it waits from here on until it
+    /// asks again.
+    pub(super) fn has_had_medium(&mut self, now: Time) {
+        self.asked_at = now;
+        if self.config.uplink && !self.is_trigger_due && !self.trigger_at.is_never() {
+            self.trigger_at = now + self.config.interval;
+        }
+    }
+
+    /// Whether it draws a backoff to ask for the medium while that is busy.
+    pub(super) fn backs_off(&self) -> bool {
+        self.config.trigger_backoff
+    }
+
+    /// Whether it asks stations again in the rest of a TXOP.
+    pub(super) fn goes_on_polling(&self) -> bool {
+        self.config.poll && self.last == Last::Uplink && !self.is_polling_over
     }
 
     /// The time for a Trigger frame has come.
@@ -168,21 +204,24 @@ impl<P: Reshape + Send> Medium<P> {
         let is_best_effort = ac == AccessCategory::Be as usize;
         let mut serving = None;
         if is_best_effort && (multi.is_turn_of_uplink() || self.edcafs[ac].pending == 0) {
-            serving = self.serve_up(&mut multi, now);
+            serving = self.serve_up(&mut multi, now, within);
         }
         serving = serving.or_else(|| self.serve_down(&mut multi, now, ac, within, listener));
         if serving.is_none() && is_best_effort && multi.is_trigger_due {
-            serving = self.serve_up(&mut multi, now);
+            serving = self.serve_up(&mut multi, now, within);
         }
         self.multi = Some(multi);
         serving
     }
 
-    fn serve_up(&mut self, multi: &mut MultiUser, now: Time) -> Option<Serving> {
-        let attempt = self.plan_uplink(multi, now);
+    fn serve_up(&mut self, multi: &mut MultiUser, now: Time, within: Within) -> Option<Serving> {
+        let attempt = self.plan_uplink(multi, now, within);
         // If nothing came of it, the station for which a Trigger was due has left, or has sent by
         // itself.
         multi.is_trigger_due &= attempt.is_some();
+        if attempt.is_none() && multi.config.poll && multi.trigger_at.is_never() {
+            multi.trigger_at = now + multi.config.interval;
+        }
         attempt.map(Serving::Several)
     }
 
@@ -287,7 +326,7 @@ impl<P: Reshape + Send> Medium<P> {
             }
             let time = mode.txtime(ppdu.psdu.octets(&mode)) + (preamble - mode.preamble());
             longest = longest.max(time);
-            multi.psdus.push(MuPsdu { station, ppdu, mode, random_unit: None });
+            multi.psdus.push(MuPsdu { station, ppdu, mode, random_unit: None, is_request: false });
         }
         debug_assert_eq!(multi.psdus.len(), layout.units as usize);
         let bits = |psdu: &MuPsdu| 8.0 * f64::from(psdu.ppdu.psdu.octets(&psdu.mode));
@@ -359,7 +398,7 @@ impl<P: Reshape + Send> Medium<P> {
             return Span::ZERO;
         }
         let sifs = self.config.sifs;
-        self.trigger_time(stations, Trigger::Rts, 0) + sifs + Self::cts_time() + sifs
+        self.trigger_time(multi, stations, Trigger::Rts, 0) + sifs + Self::cts_time() + sifs
     }
 
     /// All answer an MU-RTS at 6 Mbit/s, so that their frames are one.
@@ -370,7 +409,7 @@ impl<P: Reshape + Send> Medium<P> {
     /// How long the first frame of an exchange is on the air, an MU-RTS or what would come first without it.
     fn first_frame(&self, multi: &MultiUser, otherwise: Span) -> Span {
         match multi.config.mu_rts {
-            true => self.trigger_time(&multi.chosen, Trigger::Rts, 0),
+            true => self.trigger_time(multi, &multi.chosen, Trigger::Rts, 0),
             false => otherwise,
         }
     }
@@ -413,7 +452,7 @@ impl<P: Reshape + Send> Medium<P> {
                 time
             }
             Acknowledgement::MuBar => {
-                sifs + self.trigger_time(stations, Trigger::BlockAck, 0) + together()
+                sifs + self.trigger_time(multi, stations, Trigger::BlockAck, 0) + together()
             }
             Acknowledgement::Aggregated => together(),
         }
@@ -456,14 +495,25 @@ impl<P: Reshape + Send> Medium<P> {
 
     /// A Trigger frame for these stations and for units of random access, in a mode that all of
     /// them understand.
-    fn trigger_time(&self, stations: &[u16], trigger: Trigger, random_units: u32) -> Span {
+    fn trigger_time(
+        &self,
+        multi: &MultiUser,
+        stations: &[u16],
+        trigger: Trigger,
+        random_units: u32,
+    ) -> Span {
         let mode_of = |station: usize| control_mode(&self.config.stations[station].down.mode);
         let slowest = |modes: &mut dyn Iterator<Item = Mode>| modes.min_by_key(Mode::rate);
         let mode = match random_units {
             0 => slowest(&mut stations.iter().map(|station| mode_of(usize::from(*station)))),
             _ => slowest(&mut (0..self.config.stations.len()).map(mode_of)),
         };
-        let octets = trigger.octets(stations.len() as u32 + random_units);
+        let users = stations.len() as u32 + random_units;
+        let is_slow = users > 1
+            && matches!(trigger, Trigger::Basic | Trigger::BufferStatus)
+            && multi.config.slow_triggers;
+        let mode = if is_slow { Some(lowest_rate()) } else { mode };
+        let octets = trigger.octets(users);
         mode.map_or(Span::ZERO, |mode| mode.txtime(octets))
     }
 
@@ -483,7 +533,7 @@ impl<P: Reshape + Send> Medium<P> {
 
     /// Plans Trigger frames and what they ask for. Stations send nothing yet: only the first frame is
     /// settled before it is known whether it collides.
-    fn plan_uplink(&mut self, multi: &mut MultiUser, now: Time) -> Option<Attempt> {
+    fn plan_uplink(&mut self, multi: &mut MultiUser, now: Time, within: Within) -> Option<Attempt> {
         if !multi.config.uplink {
             return None;
         }
@@ -492,7 +542,8 @@ impl<P: Reshape + Send> Medium<P> {
         let stations = self.config.stations.len();
         let asks_status = multi.config.status && multi.config.stations > 0;
         let is_pending = |station: usize| self.most_urgent(station, now).is_some();
-        if !(0..stations).any(is_pending) {
+        let polls = multi.config.poll && asks_status;
+        if !polls && !(0..stations).any(is_pending) {
             return None;
         }
         multi.chosen.clear();
@@ -513,14 +564,21 @@ impl<P: Reshape + Send> Medium<P> {
         let mut status = Span::ZERO;
         let mut time = Span::ZERO;
         if asks_status {
-            time = self.trigger_time(&multi.chosen, Trigger::BufferStatus, 0);
+            time = self.trigger_time(multi, &multi.chosen, Trigger::BufferStatus, 0);
             let reports = self.asked_of_all(multi, &multi.chosen, &layout, STATUS_REPORT);
             status = time + sifs + reports;
         }
         if status.is_zero() {
-            time = self.trigger_time(&multi.chosen, Trigger::Basic, random_units);
+            time = self.trigger_time(multi, &multi.chosen, Trigger::Basic, random_units);
         }
         let protection = self.protection(multi, &multi.chosen);
+        // What is asked for must fit the TXOP, or it is asked for in the next one.
+        let reports = if status.is_zero() { Span::ZERO } else { status + sifs };
+        let is_limited = !self.edcafs[AccessCategory::Be as usize].parameters.txop_limit.is_zero();
+        let least = || protection + reports + self.least(multi, &layout, random_units);
+        if is_limited && least() > within.left {
+            return None;
+        }
         let time = self.first_frame(multi, time);
         let what = What::Several(Several::Up { protection, status, layout, random_units });
         Some(Attempt { edcaf: AccessCategory::Be as u16, what, time })
@@ -553,6 +611,8 @@ impl<P: Reshape + Send> Medium<P> {
             multi.last = Last::Several;
         } else {
             multi.last = Last::Uplink;
+            multi.is_polling_over = multi.psdus.is_empty();
+            multi.asked_at = now;
         }
         // The next request for the medium counts from here.
         if multi.config.uplink {
@@ -560,8 +620,8 @@ impl<P: Reshape + Send> Medium<P> {
                 .any(|station| self.most_urgent(station, now).is_some());
             multi.is_trigger_due &= is_down && is_pending;
             if !multi.is_trigger_due {
-                multi.trigger_at =
-                    if is_pending { now + multi.config.interval } else { Time::NEVER };
+                let asks = is_pending || multi.config.poll;
+                multi.trigger_at = if asks { now + multi.config.interval } else { Time::NEVER };
             }
         }
         self.share_exchange(&multi, several, end.since(now));
@@ -623,7 +683,7 @@ impl<P: Reshape + Send> Medium<P> {
                 }
             }
             Acknowledgement::MuBar => {
-                let trigger = self.trigger_time(&multi.chosen, Trigger::BlockAck, 0);
+                let trigger = self.trigger_time(multi, &multi.chosen, Trigger::BlockAck, 0);
                 self.air.trigger += trigger;
                 self.air.block_ack += response - trigger - sifs * 2;
             }
@@ -635,7 +695,7 @@ impl<P: Reshape + Send> Medium<P> {
     /// Counts PSDUs that are on the air together for `time`, on one of `units` each.
     fn count_several(&mut self, multi: &MultiUser, time: Span, units: u64) {
         self.air.data += time;
-        for psdu in &multi.psdus {
+        for psdu in multi.psdus.iter().filter(|psdu| !psdu.is_request) {
             let link = psdu.ppdu.link as usize;
             let counts = &mut self.counts[link / CATEGORIES];
             counts.airtime += time / units;
@@ -651,18 +711,16 @@ impl<P: Reshape + Send> Medium<P> {
         &mut self,
         multi: &mut MultiUser,
         now: Time,
-        (status, layout, random_units): (Span, Layout, u32),
+        (status, planned, random_units): (Span, Layout, u32),
         txop: Txop,
         listener: &mut impl Listener<P>,
     ) -> (Time, Time, bool) {
         let sifs = self.config.sifs;
         let mut at = now;
         multi.psdus.clear();
-        if let Some(last) = multi.chosen.last() {
-            multi.up.passes(*last);
-        }
+        let mut units = planned;
         if !status.is_zero() {
-            let asked = self.trigger_time(&multi.chosen, Trigger::BufferStatus, 0);
+            let asked = self.trigger_time(multi, &multi.chosen, Trigger::BufferStatus, 0);
             self.air.trigger += asked + (status - asked - sifs);
             at += status;
             multi.chosen.retain(|station| self.most_urgent(usize::from(*station), now).is_some());
@@ -670,23 +728,31 @@ impl<P: Reshape + Send> Medium<P> {
                 return (at, at, true);
             }
             at += sifs;
+            // Those that have something share the whole channel.
+            let reported = multi.chosen.len() as u32;
+            let width = self.width();
+            let shared =
+                width.and_then(|width| layout(multi.config.sizes, width, reported, random_units));
+            units = shared.unwrap_or(planned);
+            multi.chosen.truncate(units.units as usize);
         }
-        let trigger = self.trigger_time(&multi.chosen, Trigger::Basic, random_units);
+        if let Some(last) = multi.chosen.last() {
+            multi.up.passes(*last);
+        }
+        let trigger = self.trigger_time(multi, &multi.chosen, Trigger::Basic, random_units);
+        let limit = self.edcafs[usize::from(txop.edcaf)].parameters.txop_limit;
         self.air.trigger += trigger;
         at += trigger;
         let asked_until = at;
-        let control = self.slowest_control();
-        let window = u32::from(self.config.limits.window);
-        let most_answers = multi.chosen.len() as u32 + random_units;
-        let block_ack = |stations| control.txtime(multi_station_block_ack(stations, window));
-        let limit = self.edcafs[usize::from(txop.edcaf)].parameters.txop_limit;
+        let most_answers =
+            Answers { bitmaps: multi.chosen.len() as u32 + random_units, all_acks: 0 };
         let mut room = multi.config.ppdu_time;
         if !limit.is_zero() {
-            room =
-                room.min(txop.until.since(at).saturating_sub(sifs * 2 + block_ack(most_answers)));
+            let response = sifs * 2 + self.block_ack_of_several(most_answers);
+            room = room.min(txop.until.since(at).saturating_sub(response));
         }
         multi.up.sort_by_owed(&mut multi.chosen);
-        multi.up.note_sizes(&multi.chosen, layout.wholes as usize);
+        multi.up.note_sizes(&multi.chosen, units.wholes as usize);
         let scheduled = multi.chosen.len();
         if random_units > 0 {
             self.contend_for_units(multi, now, random_units);
@@ -703,7 +769,7 @@ impl<P: Reshape + Send> Medium<P> {
                     continue;
                 }
             }
-            let (station, ru) = (usize::from(station), layout.unit(number));
+            let (station, ru) = (usize::from(station), units.unit(number));
             let Some((psdu, wanted)) =
                 self.answer(multi, now, (station, ru), (training, room), listener)
             else {
@@ -725,14 +791,19 @@ impl<P: Reshape + Send> Medium<P> {
         at += sifs;
         at += time;
         self.count_several(multi, time, u64::from(scheduled as u32 + random_units).max(1));
-        let mut answered = 0;
+        let mut answers = Answers::default();
         for number in 0..multi.psdus.len() {
             let psdu = multi.psdus[number];
             let is_alone = psdu.random_unit.is_none()
                 || multi.psdus.iter().filter(|other| other.random_unit == psdu.random_unit).count()
                     == 1;
             let received = match is_alone {
+                true if psdu.is_request => 1,
                 true => self.receive(&psdu.ppdu, at, at),
+                false if psdu.is_request => {
+                    self.set_bar_due(psdu.ppdu.link as usize, true);
+                    0
+                }
                 false => {
                     let counts = &mut self.counts[psdu.ppdu.link as usize / CATEGORIES];
                     counts.failed += u64::from(psdu.ppdu.psdu.mpdus);
@@ -740,7 +811,11 @@ impl<P: Reshape + Send> Medium<P> {
                     0
                 }
             };
-            answered += u32::from(received > 0);
+            if multi.config.all_ack && !psdu.is_request && received == psdu.ppdu.psdu.mpdus {
+                answers.all_acks += 1;
+            } else if received > 0 {
+                answers.bitmaps += 1;
+            }
             let station = usize::from(psdu.station);
             if psdu.random_unit.is_some() {
                 self.air.random_attempts += 1;
@@ -757,21 +832,37 @@ impl<P: Reshape + Send> Medium<P> {
             let index = self.edcaf_of(psdu.ppdu.link as usize);
             self.edcafs[index].has_frames = self.edcafs[index].pending > 0;
             if received > 0 && !multi.config.mu_edca_time.is_zero() {
-                let until = at + sifs + block_ack(1) + multi.config.mu_edca_time;
+                let one = Answers { bitmaps: 1, all_acks: 0 };
+                let until = at + sifs + self.block_ack_of_several(one) + multi.config.mu_edca_time;
                 let slot = self.config.slot;
                 self.edcafs[index].retreat(mu_edca(&multi.config), sifs, slot, until);
             }
         }
         let bits = |psdu: &MuPsdu| 8.0 * f64::from(psdu.ppdu.psdu.octets(&psdu.mode));
-        let asked = multi.psdus.iter().filter(|psdu| psdu.random_unit.is_none());
+        let asked =
+            multi.psdus.iter().filter(|psdu| psdu.random_unit.is_none() && !psdu.is_request);
         multi.up.serve(asked.map(|psdu| (psdu.station, bits(psdu))));
         self.answering = (0, Time::NEVER);
-        if answered == 0 {
+        if answers == Answers::default() {
             return (at, at, scheduled == 0);
         }
-        let response = block_ack(answered);
+        let response = self.block_ack_of_several(answers);
         self.air.block_ack += response;
         (at + sifs + response, at + sifs + response, true)
+    }
+
+    /// How long a Basic Trigger, the least that it asks for and what acknowledges that take.
+    fn least(&self, multi: &MultiUser, layout: &Layout, random_units: u32) -> Span {
+        let stations = &multi.chosen;
+        let trigger = self.trigger_time(multi, stations, Trigger::Basic, random_units);
+        let answers = Answers { bitmaps: stations.len() as u32 + random_units, all_acks: 0 };
+        let data = self.asked_of_all(multi, stations, layout, LEAST_ASKED);
+        trigger + self.config.sifs * 2 + data + self.block_ack_of_several(answers)
+    }
+
+    fn block_ack_of_several(&self, answers: Answers) -> Span {
+        let window = u32::from(self.config.limits.window);
+        self.slowest_control().txtime(multi_station_block_ack(answers, window))
     }
 
     /// Adds the stations that may contend for units: those with something to send who have no unit.
@@ -805,15 +896,28 @@ impl<P: Reshape + Send> Medium<P> {
         let mode = self.asked(multi, &self.links[link].sending.mode, ru);
         let longer = training.saturating_sub(mode.preamble());
         let own_room = room.saturating_sub(longer);
+        let most = mode.whole_symbols(training, room);
+        if self.links[link].agreement.bar_due {
+            // Before frames are repeated, it asks which of them arrived.
+            self.set_bar_due(link, false);
+            let choice = self.links[link].choice;
+            let ppdu = Ppdu { link: link as u32, number: 0, choice, psdu: Psdu::default() };
+            let asked =
+                MuPsdu { station: station as u16, ppdu, mode, random_unit: None, is_request: true };
+            let has_more = self.links[link].agreement.to_repeat > 0
+                || self.queues[node].has_packets(0, AccessCategory::ALL[ac]);
+            let request = mode.txtime(ASKED_REQUEST) + longer;
+            return Some((asked, if has_more { most } else { request }));
+        }
         let ppdu = self.build_in(now, (node, 0, ac), &mode, own_room, 0, false, listener)?;
         let agreement = &self.links[ppdu.link as usize].agreement;
         let has_more =
             agreement.to_repeat > 0 || self.queues[node].has_packets(0, AccessCategory::ALL[ac]);
         // The access point knows what waits, in units, and gives as much time, padding included.
         let octets = ppdu.psdu.octets(&mode).next_multiple_of(REPORTED_IN);
-        let most = mode.whole_symbols(training, room);
         let wanted = if has_more { most } else { (mode.txtime(octets) + longer).min(most) };
-        Some((MuPsdu { station: station as u16, ppdu, mode, random_unit: None }, wanted))
+        let station = station as u16;
+        Some((MuPsdu { station, ppdu, mode, random_unit: None, is_request: false }, wanted))
     }
 
     fn slowest_control(&self) -> Mode {

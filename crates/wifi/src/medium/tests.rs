@@ -291,7 +291,9 @@ fn in_order(config: Config, arrivals: &[(u64, u16, u8, u32)]) -> Result<(), Test
     loop {
         let next = offered.peek().map_or(Time::NEVER, |a| Time::from_nanos(a.0 * 1000));
         let now = next.min(medium.next_wake());
-        if now.is_never() {
+        // An access point that polls goes on for ever.
+        let is_over = next.is_never() && now > Time::ZERO + Span::from_secs(20);
+        if now.is_never() || is_over {
             break;
         }
         prop_assert!(now >= last, "time goes on");

@@ -40,11 +40,23 @@ pub(crate) const ASKED_BLOCK_ACK: u32 = DELIMITER;
 
 const DELIMITER: u32 = 4;
 
+/// A compressed BlockAckReq as an MPDU of an A-MPDU.
+pub(crate) const ASKED_REQUEST: u32 = DELIMITER + crate::mac::frames::BLOCK_ACK_REQ;
+
+/// Whom a Multi-STA BlockAck answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Answers {
+    /// Stations that are told by a bitmap which frames arrived.
+    pub(crate) bitmaps: u32,
+    /// Stations that are told that all did (All Ack, section 26.4.2).
+    pub(crate) all_acks: u32,
+}
+
 /// A Multi-STA BlockAck (section 9.3.1.8.6): header, BA Control, and for each station its AID and TID,
-/// the starting sequence number and a bitmap.
-pub(crate) const fn multi_station_block_ack(stations: u32, window: u32) -> u32 {
+/// and where some frames may be missing the starting sequence number and a bitmap.
+pub(crate) const fn multi_station_block_ack(answers: Answers, window: u32) -> u32 {
     const HEADER: u32 = 16;
     const CONTROL: u32 = 2;
     let bitmap = if window > 64 { 32 } else { 8 };
-    HEADER + CONTROL + stations * (4 + bitmap) + FCS
+    HEADER + CONTROL + answers.bitmaps * (4 + bitmap) + answers.all_acks * 2 + FCS
 }

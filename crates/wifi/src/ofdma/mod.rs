@@ -8,7 +8,9 @@ mod scheduler;
 mod tests;
 
 pub(crate) use access::RandomAccess;
-pub(crate) use frames::{ASKED_BLOCK_ACK, STATUS_REPORT, Trigger, multi_station_block_ack};
+pub(crate) use frames::{
+    ASKED_BLOCK_ACK, ASKED_REQUEST, Answers, STATUS_REPORT, Trigger, multi_station_block_ack,
+};
 pub(crate) use scheduler::Scheduler;
 
 use sojourn_core::param::{number, time, whole};
@@ -29,6 +31,10 @@ sojourn_core::params! {
         pub acknowledgement: Acknowledgement as Acknowledging = "mu-bar", "how the stations of a downlink PPDU acknowledge it";
         pub status: bool as Switch = "on", "ask for buffer status (BSRP) before every Basic Trigger";
         pub interval: Span = "2ms", time(Span::from_micros(100), Span::from_secs(10)), "after winning the medium, ask for it again so much later if a station has something to send";
+        pub poll: bool as Switch = "off", "ask every interval, whether or not a station has something to send, so that nobody asks because a packet came";
+        pub trigger_backoff: bool as Switch = "on", "draw a backoff when it is time to ask while the medium is busy, as for a packet that comes then";
+        pub slow_triggers: bool as Switch = "off", "send Trigger frames for data and buffer status of several stations at 6Mbps, the lowest rate, and not at the highest mandatory one that these stations' modes allow";
+        pub all_ack: bool as Switch = "off", "acknowledge a station whose frames all came without a bitmap (All Ack), in two octets";
         pub guard: GuardInterval as Guard = "gi-1.6us", "guard interval of trigger-based PPDUs";
         pub ppdu_time: Span = "5484us", time(Span::from_micros(100), crate::phy::PPDU_MAX_TIME), "longest trigger-based PPDU that is asked for";
         pub random_units: u32 = "0", whole(0, 74), "resource units for random access in every Basic Trigger";

@@ -27,11 +27,15 @@ fn trigger_frames_last_what_their_fields_say() {
 #[test]
 fn a_multi_station_block_ack_has_four_octets_and_a_bitmap_for_each() {
     let at_24 = |octets| Mode::non_ht(24).unwrap().txtime(octets).as_micros();
-    assert_eq!(multi_station_block_ack(4, 256), 166);
-    assert_eq!(at_24(multi_station_block_ack(4, 256)), 80);
-    assert_eq!(at_24(multi_station_block_ack(9, 256)), 140);
-    assert_eq!(at_24(multi_station_block_ack(4, 64)), 48);
-    assert_eq!(at_24(multi_station_block_ack(9, 64)), 68);
+    let answers = |bitmaps, all_acks| Answers { bitmaps, all_acks };
+    assert_eq!(multi_station_block_ack(answers(4, 0), 256), 166);
+    assert_eq!(at_24(multi_station_block_ack(answers(4, 0), 256)), 80);
+    assert_eq!(at_24(multi_station_block_ack(answers(9, 0), 256)), 140);
+    assert_eq!(at_24(multi_station_block_ack(answers(4, 0), 64)), 48);
+    assert_eq!(at_24(multi_station_block_ack(answers(9, 0), 64)), 68);
+    // Without a bitmap two octets each.
+    assert_eq!(multi_station_block_ack(answers(0, 9), 256), 40);
+    assert_eq!(multi_station_block_ack(answers(1, 1), 256), 60);
     assert_eq!(STATUS_REPORT, 38);
 }
 

@@ -67,27 +67,26 @@ fn cell(setup: &Value) -> Result<Config, Waits> {
     config.lost_block_ack = LostBlockAck::Request;
     config.cf_end = true;
     config.is_qos = setup["edca"]["DCF"].is_null();
-    let parameters = parameters(setup);
-    (config.access_point, config.station) = (parameters, parameters);
+    config.access_point = parameters(setup, &["ap", "access_point", "access point"]);
+    config.station = parameters(setup, &["stations", "station"]);
     let retry_limit = setup["frame_retry_limit"].as_u64().expect("a count");
     config.retry_limit = retry_limit as u16;
     if setup["rts_cts"]["used"] == true {
         config.rts_threshold = 0;
     }
-    config.ofdma = ofdma(&setup["ofdma"])?;
+    config.ofdma = ofdma(&setup["ofdma"]);
     config
         .check()
         .map_err(|refused| Waits(format!("what the standard does not allow: {refused}")))?;
     Ok(config)
 }
 
-fn ofdma(setup: &Value) -> Result<Option<Ofdma>, Waits> {
+/// What the measuring program's scheduler does where the standard leaves it open: it polls, without a backoff of its own for a
+/// Trigger frame, and sends these at the lowest rate.
+fn ofdma(setup: &Value) -> Option<Ofdma> {
     let is_used = |direction: &str| setup[direction] == true;
     if !is_used("downlink") && !is_used("uplink") {
-        return Ok(None);
-    }
-    if setup["stations_edca"].as_str().is_some_and(|edca| edca != "normal") {
-        return Err(Waits("stations' EDCA in words that are not known here".into()));
+        return None;
     }
     let acknowledgement = match setup["dl_ack"].as_str().unwrap_or_default() {
         text if text.starts_with("MU-BAR trigger") => Acknowledgement::MuBar,
@@ -95,21 +94,28 @@ fn ofdma(setup: &Value) -> Result<Option<Ofdma>, Waits> {
         _ => Acknowledgement::InTurn,
     };
     let interval = setup["ap_asks_for_access_every_ms"].as_f64().unwrap_or(2.0) / 1000.0;
-    Ok(Some(Ofdma {
+    // With an AIFSN of zero stations that were asked leave the medium to the access point, for the longest time that there is.
+    let stations_retreat = setup["stations_edca"].as_str().is_some_and(|edca| edca != "normal");
+    Some(Ofdma {
         downlink: is_used("downlink"),
         uplink: is_used("uplink"),
         acknowledgement,
         status: setup["bsrp_before_basic_trigger"] != false,
         interval: Span::from_secs_f64(interval),
+        poll: true,
+        trigger_backoff: false,
+        slow_triggers: true,
+        all_ack: true,
         guard: match setup["guard_interval_tb_ns"].as_u64() {
             Some(3200) => GuardInterval::Ns3200,
             _ => GuardInterval::Ns1600,
         },
+        mu_edca_time: Span::from_micros(if stations_retreat { 255 * 8192 } else { 0 }),
         ..Ofdma::default()
-    }))
+    })
 }
 
-fn traffic(setup: &Value) -> impl Iterator<Item = &Value> {
+pub(super) fn traffic(setup: &Value) -> impl Iterator<Item = &Value> {
     setup["traffic"].as_array().into_iter().flatten()
 }
 
@@ -144,13 +150,15 @@ fn limits(setup: &Value) -> Limits {
     }
 }
 
-fn parameters(setup: &Value) -> [Parameters; AccessCategory::COUNT] {
+/// Those of the access point or of the stations, which stand under one of `names` where the two differ.
+fn parameters(setup: &Value, names: &[&str]) -> [Parameters; AccessCategory::COUNT] {
     let mut parameters = Parameters::EDCA;
     if !setup["edca"]["DCF"].is_null() {
         return [Parameters::DCF; AccessCategory::COUNT];
     }
+    let own = names.iter().map(|name| &setup["edca"][name]).find(|edca| edca.is_object());
     for (category, name) in ["BK", "BE", "VI", "VO"].iter().enumerate() {
-        let edca = &setup["edca"][name];
+        let edca = &own.unwrap_or(&setup["edca"])[name];
         let number = |key: &str| edca[key].as_u64().expect("a number");
         if !edca.is_null() {
             parameters[category] = Parameters {
@@ -235,13 +243,9 @@ fn sources(setup: &Value, stations: usize, random: &mut Stream) -> Vec<Source> {
             .iter()
             .position(|name| text("access_category").starts_with(name))
             .expect("a category");
-        let members = match text("stations") {
-            all if all.starts_with("each") => 0..=stations - 1,
-            some => range(some),
-        };
         let is_up = text("direction").starts_with("up");
         let payload = flow["payload_octets"].as_u64().expect("a length") as u32;
-        for station in members {
+        for station in members(flow, stations) {
             let station = station as u16;
             let port = if is_up { Port::up(station) } else { Port::down(station) };
             let random = random.fork();
@@ -358,6 +362,14 @@ pub(super) fn difference(after: LinkCounts, before: LinkCounts) -> LinkCounts {
         mpdus: after.mpdus - before.mpdus,
         psdu_octets: after.psdu_octets - before.psdu_octets,
         ..after
+    }
+}
+
+/// The stations that a flow goes to or comes from.
+pub(super) fn members(flow: &Value, stations: usize) -> std::ops::RangeInclusive<usize> {
+    match flow["stations"].as_str().unwrap_or_default() {
+        all if all.starts_with("each") => 0..=stations - 1,
+        some => range(some),
     }
 }
 

@@ -1,5 +1,5 @@
 //! A radio cell against another implementation's: ns-3 3.44, measured for this project
-//! (`data/wifi.json`, `data/wifi-more.json`).
+//! (`data/wifi.json`, `data/wifi-more.json`, `data/wifi-kinds.json`).
 
 mod cell;
 mod departures;

@@ -28,11 +28,15 @@ impl Tolerance {
     }
 }
 
-/// All situations of `data/wifi.json`, and of `data/wifi-more.json`, which were measured after the model was written.
+/// All situations of `data/wifi.json`, and of two files of what was measured after the model was written:
+/// `data/wifi-more.json`, and `data/wifi-kinds.json` with kinds that the others lack.
 pub fn situations() -> Vec<Situation> {
-    let [first, more] =
-        [include_str!("../../data/wifi.json"), include_str!("../../data/wifi-more.json")];
-    read(first).into_iter().chain(read(more)).collect()
+    let files = [
+        include_str!("../../data/wifi.json"),
+        include_str!("../../data/wifi-more.json"),
+        include_str!("../../data/wifi-kinds.json"),
+    ];
+    files.into_iter().flat_map(read).collect()
 }
 
 /// Situations of a file that is written like `data/wifi.json`.

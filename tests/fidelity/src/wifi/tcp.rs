@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use sojourn_core::{Direction, Event, Observer, Rate, Span, StreamAddress, Time, Who};
+use sojourn_core::{Event, Observer, Rate, Span, StreamAddress, Time, Who};
 use sojourn_host::tcp::{Config as Transport, EcnOffer, SendBuffer};
 use sojourn_link::RateConfig;
 use sojourn_scenario::{App, Flow, Host, Link, Scenario, Until};
@@ -11,7 +11,7 @@ use sojourn_sim::{Engine, Outcome};
 use sojourn_wifi::medium::{Config, LinkCounts};
 use sojourn_wifi::{Port, RadioConfig};
 
-use super::cell::{Arrived, difference, results};
+use super::cell::{Arrived, difference, members, results, traffic};
 
 /// The wire towards the access point and the one back are the first two ports.
 const WIRE: [u16; 2] = [0, 1];
@@ -21,10 +21,11 @@ pub(super) fn run(setup: &Value, config: &Config, seed: u64) -> BTreeMap<String,
     let seconds = |key: &str| Span::from_secs_f64(setup[key].as_f64().expect("seconds"));
     let (from, to) =
         (Time::ZERO + seconds("measured_from_s"), Time::ZERO + seconds("measured_to_s"));
-    let is_up = setup["traffic"][0]["direction"].as_str().is_some_and(|way| way.starts_with("up"));
     let stations = config.stations.len() as u16;
-    let scenario = scenario(setup, config, is_up).checked().expect("a sound world");
-    let mut watch = Watch { from, bulk: vec![0; 2 * usize::from(stations)], is_up };
+    let ways = ways(setup, config.stations.len());
+    let scenario = scenario(setup, config, &ways).checked().expect("a sound world");
+    let ports = ways.iter().map(Way::port).collect();
+    let mut watch = Watch { from, bulk: vec![0; 2 * usize::from(stations)], ports };
     let mut engine = Engine::new(&scenario, StreamAddress { seed, run: 0 }, &mut watch);
     let mut count_until = |time: Time| {
         engine.run_until(time).expect("invariants hold");
@@ -40,7 +41,27 @@ pub(super) fn run(setup: &Value, config: &Config, seed: u64) -> BTreeMap<String,
     results(&arrived, &counts, &has_bulk, attempts, collided, to.since(from).as_secs_f64())
 }
 
-fn scenario(setup: &Value, config: &Config, is_up: bool) -> Scenario {
+/// Of a flow.
+struct Way {
+    station: u16,
+    is_up: bool,
+}
+
+impl Way {
+    fn port(&self) -> Port {
+        if self.is_up { Port::up(self.station) } else { Port::down(self.station) }
+    }
+}
+
+fn ways(setup: &Value, stations: usize) -> Vec<Way> {
+    let all = traffic(setup).flat_map(|flow| {
+        let is_up = flow["direction"].as_str().is_some_and(|way| way.starts_with("up"));
+        members(flow, stations).map(move |station| Way { station: station as u16, is_up })
+    });
+    all.collect()
+}
+
+fn scenario(setup: &Value, config: &Config, ways: &[Way]) -> Scenario {
     let wire = |name| {
         let mbps = setup["wire"]["mbps"].as_u64().expect("a rate");
         let rate = RateConfig::fixed(Rate::from_bps(mbps * 1_000_000)).expect("a positive rate");
@@ -50,12 +71,13 @@ fn scenario(setup: &Value, config: &Config, is_up: bool) -> Scenario {
     };
     let names: Vec<String> = (0..config.stations.len()).map(|s| format!("sta{s}")).collect();
     let start = Span::from_secs_f64(setup["start_of_traffic_s"].as_f64().expect("seconds"));
-    let flows = (0..names.len() as u16).map(|station| {
+    let flows = ways.iter().map(|Way { station, is_up }| {
+        let station = *station;
         let (down, up) = (RADIO + Port::down(station).index(), RADIO + Port::up(station).index());
         let (there, back) = ([WIRE[0], down], [up, WIRE[1]]);
-        let (forward, reverse) = if is_up { (back, there) } else { (there, back) };
+        let (forward, reverse) = if *is_up { (back, there) } else { (there, back) };
         let cca = sojourn_cca::Config::parse("cubic").expect("a controller");
-        let name = format!("flow{station}");
+        let name = format!("flow{station}{}", if *is_up { "up" } else { "" });
         // Ten milliseconds apart.
         let start = start + Span::from_millis(10) * u64::from(station);
         Flow { start, ..Flow::new(&name, App::bulk(cca, transport(setup)), &forward, &reverse) }
@@ -115,15 +137,15 @@ fn counts(outcome: &Outcome, stations: u16) -> Vec<LinkCounts> {
 struct Watch {
     from: Time,
     bulk: Vec<u64>,
-    is_up: bool,
+    /// Of each flow.
+    ports: Vec<Port>,
 }
 
 impl Observer for Watch {
     fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
         let (Who::Flow(flow), Event::Delivered { bytes }) = (who, event) else { return };
         if now >= self.from {
-            let direction = if self.is_up { Direction::Reverse } else { Direction::Forward };
-            self.bulk[2 * flow.index() + direction as usize] += bytes;
+            self.bulk[usize::from(self.ports[flow.index()].index())] += bytes;
         }
     }
 }

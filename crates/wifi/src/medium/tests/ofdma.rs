@@ -213,6 +213,89 @@ fn an_uplink_exchange_of_four_stations_lasts_what_its_fields_say() {
     assert_eq!(delivered, [3; 4]);
 }
 
+/// The same with a Multi-STA BlockAck of 30 octets, 32 µs, and with Trigger frames of 48 and 52 octets at 6 Mbit/s, 88 and 96 µs.
+#[test]
+fn stations_are_acknowledged_without_bitmaps_and_triggered_slowly_if_asked_for() {
+    for (ofdma, triggers, block_ack) in [("all_ack on", 800, 320), ("slow_triggers on", 1840, 800)]
+    {
+        let mut medium = Medium::new(cell_with(ofdma, 4), ADDRESS, 1).unwrap();
+        for station in 0..4 {
+            offer(&mut medium, Port::up(station), 3);
+        }
+        run_out(&mut medium);
+        let air = medium.air();
+        let parts = [air.trigger, air.block_ack].map(tenths);
+        assert_eq!(parts, [triggers + 768, block_ack], "{ofdma}");
+    }
+}
+
+/// Three frames of one station among four, 4630 octets reported as 19 · 256, take 42 symbols of 936 bits on the whole channel.
+#[test]
+fn after_reports_the_channel_is_shared_by_those_that_have_something() {
+    let mut medium = Medium::new(cell_with("", 4), ADDRESS, 1).unwrap();
+    offer(&mut medium, Port::up(2), 3);
+    run_out(&mut medium);
+    assert_eq!(tenths(medium.air().data), 480 + 42 * 144);
+}
+
+/// Packets of one station that come now and then find an idle medium: it sends them at once, and nobody with it.
+#[test]
+fn an_access_point_asks_when_its_interval_is_over_and_for_no_packet() {
+    for poll in ["on", "off"] {
+        polls_of_an_idle_cell(poll);
+    }
+}
+
+fn polls_of_an_idle_cell(poll: &str) {
+    let mut config = cell_with(&format!("downlink off poll {poll} interval 5ms"), 2);
+    config.station = Parameters::EDCA;
+    let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
+    let mut drops = Drops::default();
+    for number in 0..100 {
+        let now = Time::ZERO + Span::from_micros(10_000 * number + 2000);
+        while medium.next_wake() < now {
+            let now = medium.next_wake();
+            medium.on_wake(now, &mut drops);
+            while medium.poll_deliver(now).is_some() {}
+        }
+        let packet = Numbered { number, ip_len: 300, dscp: 0, flow: 0 };
+        medium.offer(now, Port::up(0), &packet, &mut drops);
+    }
+    check_air(&medium);
+    let air = medium.air();
+    assert_eq!((air.attempts, air.collided), (99, 0), "{poll}");
+    if poll == "off" {
+        assert!(air.trigger.is_zero());
+        return;
+    }
+    // A BSRP of 38 octets takes 36 µs, and reports one symbol of 106 tones.
+    let poll = 360 + 480 + 144;
+    assert_eq!(tenths(air.trigger) % poll, 0);
+    assert!((190..=198).contains(&(tenths(air.trigger) / poll)), "{air:?}");
+}
+
+/// What is asked for ends with the TXOP: in 2528 µs two stations of MCS 5 have time for five frames each.
+#[test]
+fn an_uplink_exchange_keeps_to_the_txop() {
+    for (limit, frames) in [(2528, 5), (1024, 1), (704, 0)] {
+        let mut config = cell_with("downlink off", 2);
+        config.access_point[1].txop_limit = Span::from_micros(limit);
+        let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
+        for station in 0..2 {
+            offer(&mut medium, Port::up(station), 9);
+        }
+        medium.on_wake(medium.next_wake(), &mut Drops::default());
+        let (mut exchanges, mut before) = (Span::ZERO, 0);
+        while exchanges.is_zero() {
+            before = medium.counts(Port::up(0)).mpdus;
+            medium.on_wake(medium.next_wake(), &mut Drops::default());
+            exchanges = medium.air().exchanges;
+        }
+        assert!(exchanges <= Span::from_micros(limit), "{exchanges}");
+        assert_eq!(medium.counts(Port::up(0)).mpdus - before, frames, "{limit} µs");
+    }
+}
+
 /// A Trigger frame has one number of HE-LTFs for all (section 9.3.1.22.1), so a station of one stream beside one of two sends two of
 /// 8 µs: 56 µs before reports of one symbol, and before data of 38934 bits in symbols of 408. In 5484 µs 376 symbols follow.
 #[test]
@@ -481,16 +564,21 @@ proptest! {
             (prop::bool::ANY, prop::bool::ANY, prop::bool::ANY, 0u32..5, 1u32..9),
         (acknowledgement, schedule, mu_edca) in (0usize..3, 0usize..2, 0usize..3),
         (queue, mixed, mu_rts) in (0usize..4, prop::bool::ANY, prop::bool::ANY),
+        (poll, backoff, request) in (prop::bool::ANY, prop::bool::ANY, prop::bool::ANY),
     ) {
         let switch = |is_on| if is_on { "on" } else { "off" };
         let text = format!(
-            "downlink {} uplink {} status {} random_units {random_units} stations {stations} {} {} {} {} mu_rts {}",
+            "downlink {} uplink {} status {} random_units {random_units} stations {stations} {} {} {} {} mu_rts {} \
+             poll {} trigger_backoff {} all_ack {}",
             switch(down || !up), switch(up), switch(status),
             ["in-turn", "mu-bar", "aggregated"][acknowledgement],
             ["round-robin", "proportional-fair"][schedule],
             ["", "mu_edca_time 8ms", "mu_edca_time 8ms mu_aifsn 8 mu_cw_min 31"][mu_edca],
             if mixed { "mixed-units" } else { "equal-units" },
             switch(mu_rts),
+            switch(poll),
+            switch(backoff),
+            switch(request),
         );
         let mut config = cell_with(&text, 6);
         config.station = Parameters::EDCA;
@@ -512,6 +600,10 @@ proptest! {
         if txop {
             config.access_point[1].txop_limit = Span::from_micros(2528);
             config.cf_end = true;
+            config.station[1].txop_limit = Span::from_micros(2528);
+        }
+        if request {
+            config.lost_block_ack = LostBlockAck::Request;
         }
         let mut arrivals = arrivals;
         arrivals.sort_unstable();

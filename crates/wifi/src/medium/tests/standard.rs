@@ -257,3 +257,36 @@ fn a_cts_of_dsss_is_waited_for_as_long_as_its_preamble_lasts() {
         assert!(medium.timeouts[1..].iter().all(|at| *at == medium.counted_until() + timeout));
     }
 }
+
+/// Sections 9.2.5.2 and 10.23.2.9. A frame of 1538 octets at MCS 7 and its Ack take 300 µs, a CF-End with its space 68 µs. What
+/// is left of the TXOP stays reserved for the other station where that is too short for it, and not for the access point.
+#[test]
+fn a_txop_without_time_for_a_cf_end_stays_reserved() {
+    let mut whole = Span::ZERO;
+    let mut second_after = |cf_end: bool, left: u64, second: Port| {
+        let mut config = cell(ht(7), 2, Limits::HT);
+        config.station = [Parameters::new(0, 0, 3); CATEGORIES];
+        config.access_point = config.station;
+        config.cf_end = cf_end;
+        if !whole.is_zero() {
+            config.station[1].txop_limit = whole + Span::from_micros(left);
+            config.access_point[1].txop_limit = config.station[1].txop_limit;
+        }
+        let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
+        offer(&mut medium, Time::ZERO, Port::up(0), 1, 1500);
+        step(&mut medium);
+        if whole.is_zero() {
+            whole = medium.air().exchanges;
+        }
+        let idle = medium.air().idle;
+        offer(&mut medium, Time::ZERO + Span::from_micros(100), second, 1, 1500);
+        run_out(&mut medium);
+        (medium.air().idle - idle).as_micros()
+    };
+    assert_eq!(second_after(true, 0, Port::up(1)), 43);
+    assert_eq!(second_after(false, 50, Port::up(1)), 43);
+    assert_eq!(second_after(true, 50, Port::up(1)), 50 + 43);
+    assert_eq!(second_after(true, 50, Port::down(1)), 43);
+    // 16 µs before the CF-End, and then all are free.
+    assert_eq!(second_after(true, 80, Port::up(1)), 43);
+}
