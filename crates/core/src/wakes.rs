@@ -19,6 +19,27 @@ impl Wakes {
         Self { tree: vec![Time::NEVER; 2 * places] }
     }
 
+    /// Makes room for this place, too.
+    pub fn reach(&mut self, place: usize) {
+        let leaves = self.tree.len() / 2;
+        if place < leaves {
+            return;
+        }
+        let mut larger = Self::new((place + 1).next_power_of_two());
+        for (place, at) in self.tree[leaves..].iter().enumerate() {
+            larger.set(place, *at);
+        }
+        *self = larger;
+    }
+
+    pub fn clear(&mut self) {
+        self.tree.fill(Time::NEVER);
+    }
+
+    pub fn at(&self, place: usize) -> Time {
+        self.tree[self.tree.len() / 2 + place]
+    }
+
     pub fn set(&mut self, place: usize, at: Time) {
         let mut node = self.tree.len() / 2 + place;
         self.tree[node] = at;
@@ -87,11 +108,13 @@ mod tests {
         fn the_soonest_is_found_whatever_was_set_before(
             sets in prop::collection::vec((0usize..8, 0u64..30), 1..60),
         ) {
-            let mut wakes = Wakes::new(8);
+            let mut wakes = Wakes::new(1);
             let mut exact = [Time::NEVER; 8];
             for (place, at) in sets {
                 let at = if at == 0 { Time::NEVER } else { Time::from_nanos(at) };
+                wakes.reach(place);
                 wakes.set(place, at);
+                prop_assert_eq!(wakes.at(place), at);
                 exact[place] = at;
                 let first = exact.into_iter().min().unwrap();
                 prop_assert_eq!(wakes.first(), first);

@@ -338,7 +338,7 @@ impl Other {
         contents: &mut Contents,
         observer: &mut O,
     ) -> Option<Packet> {
-        let sends = opposite(packet.direction);
+        let sends = packet.direction.opposite();
         either!(
             self,
             both => {
@@ -420,14 +420,6 @@ impl Other {
         let Self::Two(both, _) = self else { return None };
         debug_assert!(!matches!(both[sends as usize], End::External(_)), "an outside end");
         each!(&mut both[sends as usize], end => Endpoint::poll_transmit(end, now, around))
-    }
-}
-
-/// The direction in which the end sends that a packet of this direction reaches.
-pub(crate) fn opposite(direction: Direction) -> Direction {
-    match direction {
-        Direction::Forward => Direction::Reverse,
-        Direction::Reverse => Direction::Forward,
     }
 }
 

@@ -13,6 +13,7 @@ mod ping;
 pub mod requests;
 pub mod rpm;
 mod sum;
+mod turns;
 mod udp;
 
 pub use crate::source::{Source, SourceState};

@@ -4,7 +4,7 @@ use sojourn_core::{Direction, Event, Observer, Packet, Queued, Who};
 use sojourn_host::Around;
 
 use super::{Engine, RECEIVER, SENDER, end_of, release};
-use crate::ends::{Ends, address, opposite};
+use crate::ends::{Ends, address};
 
 impl<O: Observer> Engine<'_, O> {
     #[inline(always)]
@@ -39,7 +39,7 @@ impl<O: Observer> Engine<'_, O> {
 
     #[inline(always)]
     fn arrive_at_other_end(&mut self, flow: usize, packet: &Packet) {
-        match self.flows[flow].ends.outside(opposite(packet.direction)) {
+        match self.flows[flow].ends.outside(packet.direction.opposite()) {
             Some(_) => self.arrive_outside(flow, packet),
             None => self.arrive_inside(flow, packet),
         }
@@ -48,7 +48,7 @@ impl<O: Observer> Engine<'_, O> {
     /// A packet reaches an outside end.
     #[inline(never)]
     fn arrive_outside(&mut self, flow: usize, packet: &Packet) {
-        let sends = opposite(packet.direction);
+        let sends = packet.direction.opposite();
         let Self { now, flows, contents, observer, .. } = self;
         let Some((end, ends)) = flows[flow].ends.outside(sends) else { return };
         let around = &mut Around { contents, observer: *observer };
@@ -74,7 +74,7 @@ impl<O: Observer> Engine<'_, O> {
         let Ends::Other(other) = &mut self.flows[flow].ends else { return };
         let first = &mut other.on_packet(self.now, packet, contents, observer);
         release(&mut self.contents, packet);
-        let sends = opposite(packet.direction);
+        let sends = packet.direction.opposite();
         self.drain_other_end(flow, sends, first);
         self.look_at_phase(flow);
         let wake = match sends {

@@ -23,6 +23,7 @@ use super::BothEnds;
 use super::connection::{Connection, Simulated};
 use super::dialogue::{Dial, Dialogue, Talk};
 use super::sum::{add_open, add_totals};
+use super::turns::Turns;
 use crate::bounds::LONGEST;
 use crate::tcp::{Config as TcpConfig, Endpoints, Receiver, Sender};
 
@@ -90,6 +91,8 @@ pub struct Page<D: Dial = Simulated> {
     asked: u32,
     arrived: u32,
     connections: Vec<Fetching<D::Talk>>,
+    /// Of connections whose ends are simulated.
+    turns: Turns,
     /// Number of the newest connection. The first has 1, as 0 is the lookup's.
     newest: u32,
     lookups: u32,
@@ -159,6 +162,7 @@ impl<D: Dial> Page<D> {
             asked: 0,
             arrived: 0,
             connections: Vec::new(),
+            turns: Turns::default(),
             newest: 0,
             lookups: 0,
             owes_answer: false,
@@ -203,6 +207,7 @@ impl<D: Dial> Page<D> {
             let one = &mut self.connections[place];
             (one.object, one.awaited) = (object, object);
             one.connection.ask(self.config.request_size, more);
+            self.turns.touch(Direction::Reverse, place);
         }
     }
 
@@ -210,6 +215,7 @@ impl<D: Dial> Page<D> {
         if self.arrived < self.config.requests {
             return;
         }
+        self.turns.clear();
         for one in self.connections.drain(..) {
             if let Some(answers) = one.connection.sample(now) {
                 add_totals(&mut self.closed, &answers);
@@ -220,8 +226,14 @@ impl<D: Dial> Page<D> {
         o.record(now, Who::Flow(self.ends.flow), &event);
     }
 
+    /// Connections of a page are opened in the order of their numbers, so most have the place that their number says.
     fn place_of(&self, number: u32) -> Option<usize> {
-        self.connections.iter().position(|one| one.connection.number() == number)
+        let is_it = |one: &Fetching<D::Talk>| one.connection.number() == number;
+        let likely = number.wrapping_sub(self.connections.first()?.connection.number()) as usize;
+        match self.connections.get(likely) {
+            Some(one) if is_it(one) => Some(likely),
+            _ => self.connections.iter().position(is_it),
+        }
     }
 
     fn server_gets(&mut self, now: Time, place: usize, bytes: u64) {
@@ -372,8 +384,11 @@ impl BothEnds for Page {
             self.on_datagram(now, packet.direction);
             return;
         }
+        let sends = packet.direction.opposite();
+        self.turns.touch_due(now, sends);
         // Packets of a page that is loaded may arrive later.
         let Some(place) = self.place_of(packet.connection) else { return };
+        self.turns.touch(sends, place);
         let connection: &mut Connection = &mut self.connections[place].connection;
         match packet.direction {
             Direction::Reverse => {
@@ -389,8 +404,8 @@ impl BothEnds for Page {
 
     fn on_wake<O: Observer>(&mut self, now: Time, sends: Direction, o: &mut O) {
         self.on_time(now, sends, o);
-        for one in &mut self.connections {
-            one.connection.on_wake(now, sends, o);
+        while let Some(place) = self.turns.wake(now, sends) {
+            self.connections[place].connection.on_wake(now, sends, o);
         }
     }
 
@@ -408,12 +423,18 @@ impl BothEnds for Page {
                 Direction::Forward => self.ends.packet(now, length, body),
             });
         }
-        self.connections.iter_mut().find_map(|one| one.connection.poll_transmit(now, sends))
+        while let Some(place) = self.turns.next(sends) {
+            let connection = &mut self.connections[place].connection;
+            if let Some(packet) = connection.poll_transmit(now, sends) {
+                return Some(packet);
+            }
+            self.turns.rest(sends, place, connection.next_wake(sends));
+        }
+        None
     }
 
     fn next_wake(&self, sends: Direction) -> Time {
-        let own = self.next_time(sends);
-        self.connections.iter().map(|one| one.connection.next_wake(sends)).fold(own, Time::min)
+        self.next_time(sends).min(self.turns.first(sends))
     }
 
     fn sample(&self, now: Time) -> FlowSample {

@@ -22,6 +22,7 @@ use super::BothEnds;
 use super::connection::{Connection, Simulated};
 use super::dialogue::{Dial, Dialogue, FRAME, LOW, Talk};
 use super::sum::{add_open, add_totals};
+use super::turns::Turns;
 use crate::bounds::LONGEST;
 use crate::tcp::{Config as TcpConfig, Endpoints, Receiver, Sender};
 
@@ -56,6 +57,8 @@ pub struct Requests<D: Dial = Simulated> {
     /// Requests that have not been made.
     left: u64,
     lines: Vec<Line<D::Talk>>,
+    /// Of lines whose ends are simulated.
+    turns: Turns,
     /// Answers that servers prepare.
     preparing: usize,
     /// Streams that think: until when, and their connection's number and their own; who asks first is at the top.
@@ -136,6 +139,7 @@ impl<D: Dial> Requests<D> {
             start,
             stop,
             lines: Vec::new(),
+            turns: Turns::default(),
             preparing: 0,
             thinking: BinaryHeap::new(),
             asking: Vec::new(),
@@ -173,6 +177,7 @@ impl<D: Dial> Requests<D> {
             writing: VecDeque::new(),
             frames: VecDeque::new(),
         });
+        self.turns.touch(Direction::Reverse, self.lines.len() - 1);
     }
 
     /// Streams that have thought long enough ask, those of the first connection first.
@@ -199,6 +204,7 @@ impl<D: Dial> Requests<D> {
                 line.asking.push_back(stream);
             }
             line.connection.ask(self.config.request_size, stream as u8);
+            self.turns.touch(Direction::Reverse, place);
             o.record(now, Who::Flow(self.ends.flow), &Event::Opened { bytes });
         }
         self.asking.clear();
@@ -426,7 +432,10 @@ impl BothEnds for Requests {
     /// The client gets what goes forward, the server what goes back.
     #[inline(never)]
     fn on_packet<O: Observer>(&mut self, now: Time, packet: &Packet, o: &mut O) {
+        let sends = packet.direction.opposite();
+        self.turns.touch_due(now, sends);
         let Some(place) = self.place_of(packet.connection) else { return };
+        self.turns.touch(sends, place);
         let connection: &mut Connection = &mut self.lines[place].connection;
         match packet.direction {
             Direction::Reverse => {
@@ -441,26 +450,38 @@ impl BothEnds for Requests {
     }
 
     fn on_wake<O: Observer>(&mut self, now: Time, sends: Direction, o: &mut O) {
-        self.on_time(now, sends, o);
-        for line in &mut self.lines {
+        if sends == Direction::Reverse {
+            self.on_time(now, sends, o);
+        }
+        while let Some(place) = self.turns.wake(now, sends) {
+            let line = &mut self.lines[place];
+            if sends == Direction::Forward {
+                self.preparing -= line.prepare(now, self.config.bytes);
+            }
             line.connection.on_wake(now, sends, o);
         }
     }
 
     #[inline(never)]
     fn poll_transmit(&mut self, now: Time, sends: Direction) -> Option<Packet> {
-        let low = self.low;
-        self.lines.iter_mut().find_map(|line| {
+        while let Some(place) = self.turns.next(sends) {
+            let line = &mut self.lines[place];
             if sends == Direction::Forward {
-                line.write(low);
+                line.write(self.low);
             }
-            line.connection.poll_transmit(now, sends)
-        })
+            if let Some(packet) = line.connection.poll_transmit(now, sends) {
+                return Some(packet);
+            }
+            let ready = line.preparing.front().filter(|_| sends == Direction::Forward);
+            let ready = ready.map_or(Time::NEVER, |(ready, _)| *ready);
+            self.turns.rest(sends, place, line.connection.next_wake(sends).min(ready));
+        }
+        None
     }
 
     fn next_wake(&self, sends: Direction) -> Time {
-        let wakes = self.lines.iter().map(|line| line.connection.next_wake(sends));
-        wakes.fold(self.next_time(sends), Time::min)
+        let own = if sends == Direction::Reverse { self.next_request() } else { Time::NEVER };
+        own.min(self.turns.first(sends))
     }
 
     fn sample(&self, now: Time) -> FlowSample {

@@ -10,7 +10,7 @@ mod result;
 #[cfg(test)]
 mod tests;
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use sojourn_cca::Config as CcaConfig;
@@ -24,6 +24,7 @@ use super::BothEnds;
 use super::connection::{Connection, Simulated};
 use super::dialogue::{Dial, Dialogue, FRAME, LOW, Talk};
 use super::sum::{add_open, add_totals};
+use super::turns::Turns;
 use crate::bounds::LONGEST;
 use crate::tcp::{Config as TcpConfig, Endpoints, Receiver, Sender};
 use result::{Results, Step};
@@ -83,6 +84,11 @@ pub struct Rpm<D: Dial = Simulated> {
     gap: Span,
     loads: Vec<Load<D::Talk>>,
     foreign: Vec<Foreign<D::Talk>>,
+    /// Where the connection of each number is.
+    places: BTreeMap<u32, Place>,
+    /// Of those of `loads` and of `foreign` whose ends are simulated.
+    load_turns: Turns,
+    foreign_turns: Turns,
     newest: u32,
     results: Results,
     /// Totals of the connections that are closed.
@@ -172,6 +178,9 @@ impl<D: Dial> Rpm<D> {
             gap: Span::ZERO,
             loads: Vec::new(),
             foreign: Vec::new(),
+            places: BTreeMap::new(),
+            load_turns: Turns::default(),
+            foreign_turns: Turns::default(),
             newest: 0,
             closed: FlowSample::default(),
         }
@@ -188,11 +197,7 @@ impl<D: Dial> Rpm<D> {
     }
 
     fn place_of(&self, number: u32) -> Option<Place> {
-        let load = self.loads.iter().position(|load| load.connection.number() == number);
-        load.map(Place::Load).or_else(|| {
-            let probe = self.foreign.iter().position(|probe| probe.connection.number() == number);
-            probe.map(Place::Foreign)
-        })
+        self.places.get(&number).copied()
     }
 
     fn add_loads(&mut self, now: Time, count: u32) {
@@ -200,13 +205,49 @@ impl<D: Dial> Rpm<D> {
         for _ in 0..room.min(count as usize) {
             let mut connection = self.open(now);
             connection.ask(self.config.request_size, FOR_LOAD);
-            self.loads.push(Load::over(connection));
+            self.put_load(connection);
         }
     }
 
     fn add_foreign(&mut self, now: Time) {
         let connection = self.open(now);
+        self.put_foreign(connection, now);
+    }
+
+    fn put_load(&mut self, connection: D::Talk) {
+        let place = self.loads.len();
+        self.places.insert(connection.number(), Place::Load(place));
+        self.loads.push(Load::over(connection));
+        self.load_turns.touch(Direction::Reverse, place);
+    }
+
+    fn put_foreign(&mut self, connection: D::Talk, now: Time) {
+        let place = self.foreign.len();
+        self.places.insert(connection.number(), Place::Foreign(place));
         self.foreign.push(Foreign::over(connection, now));
+        self.foreign_turns.touch(Direction::Reverse, place);
+    }
+
+    /// The last one takes the place of the load that is taken.
+    fn take_load(&mut self, place: usize) -> D::Talk {
+        let connection = self.loads.swap_remove(place).connection;
+        self.places.remove(&connection.number());
+        if let Some(moved) = self.loads.get(place) {
+            self.places.insert(moved.connection.number(), Place::Load(place));
+        }
+        self.load_turns.swap_remove(place, self.loads.len());
+        connection
+    }
+
+    /// The last one takes the place of the probe that is taken.
+    fn take_foreign(&mut self, place: usize) -> D::Talk {
+        let connection = self.foreign.swap_remove(place).connection;
+        self.places.remove(&connection.number());
+        if let Some(moved) = self.foreign.get(place) {
+            self.places.insert(moved.connection.number(), Place::Foreign(place));
+        }
+        self.foreign_turns.swap_remove(place, self.foreign.len());
+        connection
     }
 
     /// Asks over one of the connections that load, each as likely as the others.
@@ -216,10 +257,12 @@ impl<D: Dial> Rpm<D> {
             return;
         }
         let place = self.random.below(loading as u64) as usize;
-        let mut all = self.loads.iter_mut().filter(|load| load.connection.is_accepted());
-        if let Some(load) = all.nth(place) {
+        let all = self.loads.iter_mut().enumerate();
+        let mut accepted = all.filter(|(_, load)| load.connection.is_accepted());
+        if let Some((place, load)) = accepted.nth(place) {
             load.asked.push_back(now);
             load.connection.ask(self.config.request_size, FOR_LOAD);
+            self.load_turns.touch(Direction::Reverse, place);
         }
     }
 
@@ -247,6 +290,9 @@ impl<D: Dial> Rpm<D> {
 
     fn finish(&mut self, now: Time) {
         self.state = State::Done;
+        self.places.clear();
+        self.load_turns.clear();
+        self.foreign_turns.clear();
         let loads = self.loads.drain(..).map(|load| load.connection);
         let foreign = self.foreign.drain(..).map(|probe| probe.connection);
         for connection in loads.chain(foreign) {
@@ -339,8 +385,8 @@ impl<D: Dial> Rpm<D> {
                 probe.connection.ask(self.config.request_size, FOR_OBJECT);
             }
             Step::Get | Step::Loaded => {
-                let probe = self.foreign.swap_remove(place);
-                close(&mut self.closed, &probe.connection, now);
+                let connection = self.take_foreign(place);
+                close(&mut self.closed, &connection, now);
             }
         }
     }
@@ -449,15 +495,15 @@ impl<D: Dial> Dialogue for Rpm<D> {
     fn hear_of(&mut self, now: Time, number: u32) {
         let address = Self::address(&mut self.random);
         let connection = self.dial.open(number, address, now);
-        self.foreign.push(Foreign::over(connection, now));
+        self.put_foreign(connection, now);
     }
 
     fn hear_request(&mut self, number: u32, word: u8) -> Option<u64> {
         match (self.place_of(number)?, word) {
             (Place::Load(_), FOR_LOAD) => Some(self.config.request_size),
             (Place::Foreign(place), FOR_LOAD) if !self.foreign[place].connection.is_accepted() => {
-                let probe = self.foreign.swap_remove(place);
-                self.loads.push(Load::over(probe.connection));
+                let connection = self.take_foreign(place);
+                self.put_load(connection);
                 Some(self.config.request_size)
             }
             (Place::Foreign(place), FOR_TLS | FOR_OBJECT) => {
@@ -487,8 +533,8 @@ impl<D: Dial> Dialogue for Rpm<D> {
 
     fn hear_end(&mut self, now: Time, number: u32) {
         let connection = match self.place_of(number) {
-            Some(Place::Load(place)) => self.loads.swap_remove(place).connection,
-            Some(Place::Foreign(place)) => self.foreign.swap_remove(place).connection,
+            Some(Place::Load(place)) => self.take_load(place),
+            Some(Place::Foreign(place)) => self.take_foreign(place),
             None => return,
         };
         close(&mut self.closed, &connection, now);
@@ -523,10 +569,19 @@ impl BothEnds for Rpm {
     /// The client gets what goes forward, the server what goes back. What is for a closed connection is nobody's.
     #[inline(never)]
     fn on_packet<O: Observer>(&mut self, now: Time, packet: &Packet, o: &mut O) {
+        let sends = packet.direction.opposite();
+        self.load_turns.touch_due(now, sends);
+        self.foreign_turns.touch_due(now, sends);
         let Some(place) = self.place_of(packet.connection) else { return };
         let connection: &mut Connection = match place {
-            Place::Load(place) => &mut self.loads[place].connection,
-            Place::Foreign(place) => &mut self.foreign[place].connection,
+            Place::Load(place) => {
+                self.load_turns.touch(sends, place);
+                &mut self.loads[place].connection
+            }
+            Place::Foreign(place) => {
+                self.foreign_turns.touch(sends, place);
+                &mut self.foreign[place].connection
+            }
         };
         if packet.direction == Direction::Reverse {
             let bytes = connection.server_gets(now, packet, o);
@@ -545,28 +600,39 @@ impl BothEnds for Rpm {
 
     fn on_wake<O: Observer>(&mut self, now: Time, sends: Direction, o: &mut O) {
         self.on_time(now, sends, o);
-        self.each_talk_mut(&mut |connection| connection.on_wake(now, sends, o));
+        while let Some(place) = self.load_turns.wake(now, sends) {
+            self.loads[place].connection.on_wake(now, sends, o);
+        }
+        while let Some(place) = self.foreign_turns.wake(now, sends) {
+            self.foreign[place].connection.on_wake(now, sends, o);
+        }
     }
 
     #[inline(never)]
     fn poll_transmit(&mut self, now: Time, sends: Direction) -> Option<Packet> {
-        let low = self.low;
-        let probe =
-            self.foreign.iter_mut().find_map(|probe| probe.connection.poll_transmit(now, sends));
-        probe.or_else(|| {
-            self.loads.iter_mut().find_map(|load| {
-                if sends == Direction::Forward {
-                    load.write(low);
-                }
-                load.connection.poll_transmit(now, sends)
-            })
-        })
+        while let Some(place) = self.foreign_turns.next(sends) {
+            let connection = &mut self.foreign[place].connection;
+            if let Some(packet) = connection.poll_transmit(now, sends) {
+                return Some(packet);
+            }
+            self.foreign_turns.rest(sends, place, connection.next_wake(sends));
+        }
+        while let Some(place) = self.load_turns.next(sends) {
+            let load = &mut self.loads[place];
+            if sends == Direction::Forward {
+                load.write(self.low);
+            }
+            if let Some(packet) = load.connection.poll_transmit(now, sends) {
+                return Some(packet);
+            }
+            self.load_turns.rest(sends, place, load.connection.next_wake(sends));
+        }
+        None
     }
 
     fn next_wake(&self, sends: Direction) -> Time {
-        let mut wake = self.next_time(sends);
-        self.each_talk(&mut |connection| wake = wake.min(connection.next_wake(sends)));
-        wake
+        let turns = self.load_turns.first(sends).min(self.foreign_turns.first(sends));
+        self.next_time(sends).min(turns)
     }
 
     fn sample(&self, now: Time) -> FlowSample {
