@@ -11,7 +11,7 @@ mod verdict;
 pub mod webrtc;
 pub mod wifi;
 
-pub use arguments::data_of;
+pub use arguments::asked;
 pub use measured::{Group, Situation, Statistic, situations};
 pub use simulated::{Needs, Simulated, at_phase, scenario, simulate};
 pub use verdict::{Comparison, Row, compare};

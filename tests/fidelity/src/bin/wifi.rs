@@ -2,21 +2,13 @@
 //! situation names, and `--data FILE` for other situations than those of `data`.
 #![expect(clippy::print_stdout, reason = "this is what it is for")]
 
-use sojourn_fidelity::data_of;
+use sojourn_fidelity::asked;
 use sojourn_fidelity::wifi::{compare, departure, read, situations};
 
 const SEEDS: u64 = 24;
 
 fn main() {
-    let mut wanted: Vec<String> = std::env::args().skip(1).collect();
-    let all = match data_of(&mut wanted) {
-        Ok(None) => situations(),
-        Ok(Some(text)) => read(&text),
-        Err(error) => {
-            eprintln!("{error}");
-            std::process::exit(2);
-        }
-    };
+    let (all, wanted) = asked(situations, read);
     let (mut inside, mut outside, mut waiting) = (0, 0, 0);
     for situation in all {
         if !wanted.is_empty() && !wanted.iter().any(|part| situation.id.contains(part.as_str())) {
