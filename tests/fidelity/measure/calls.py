@@ -241,7 +241,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--at-once", type=int, default=1)
     parser.add_argument("--program", default=os.path.join(HERE, "../../../target/release/sojourn"))
-    own = parser.parse_args()
+    own = parser.parse_intermixed_args()
     with open(own.situations, encoding="utf-8") as file:
         wanted = [s for s in json.load(file)["situations"] if not own.names or s["id"] in own.names]
     work = tempfile.mkdtemp(prefix="calls-")
