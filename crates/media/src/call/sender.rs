@@ -301,8 +301,8 @@ impl<const PARITY: bool> Sender<PARITY> {
     }
 
     /// Of how many frames one is left out for what the controller holds back: of two at least. None where none is.
-    fn thinning(&self) -> Option<u32> {
-        let share = self.control.held_back();
+    fn thinning(&mut self, now: Time) -> Option<u32> {
+        let share = self.control.held_back(now);
         if share <= LEAST_THINNING {
             return None;
         }
@@ -328,7 +328,7 @@ impl<const PARITY: bool> Sender<PARITY> {
     fn capture(&mut self, now: Time) {
         while self.source.next_capture() <= now {
             self.sent.turn(now);
-            let thinning = self.thinning();
+            let thinning = self.thinning(now);
             let mut rate = self.encoder_rate(now, thinning);
             if self.new_encoder > 0.0 {
                 let (bits, before) = (rate.as_bps() as f64, self.encoder.as_bps() as f64);

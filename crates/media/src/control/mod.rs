@@ -319,7 +319,7 @@ pub trait Controller: Send {
     fn outputs(&self) -> Outputs;
 
     /// The share of the target that the encoder leaves out, and frames with it, because too much is on its way.
-    fn held_back(&self) -> f64 {
+    fn held_back(&mut self, _now: Time) -> f64 {
         0.0
     }
 

@@ -156,8 +156,8 @@ impl Controller for Taped {
         self.inner.outputs()
     }
 
-    fn held_back(&self) -> f64 {
-        self.inner.held_back()
+    fn held_back(&mut self, now: Time) -> f64 {
+        self.inner.held_back(now)
     }
 
     fn estimates(&self) -> Estimates {

@@ -2,7 +2,7 @@
 //!
 //! The window is what the target carries in the shortest of the last round trips and [`Config::congestion_window`]. It
 //! holds no packet back. A share of the target is left to the encoder; it falls while more is in flight than the window
-//! allows and rises again when less is. The encoder learns of it with the next change of the target.
+//! allows and rises again when less is. The encoder has it for the next picture: measured calls leave out frames as soon as the window is full.
 
 use alloc::collections::VecDeque;
 
@@ -26,16 +26,14 @@ pub(super) struct InFlight {
     /// While no more are, nothing that libwebrtc looks at changes anything until the target does.
     unnoticed: u64,
     share: f64,
-    /// The share that the encoder leaves out of the target.
-    held_back: f64,
-    processed: Time,
+    looked: Time,
 }
 
 /// Round trips of so many reports count.
 const REPORTS: u64 = 32;
 const LEAST_WINDOW: f64 = 2.0 * 1500.0;
 /// libwebrtc looks at window and share this often even if nothing is sent or reported.
-const PROCESS: Span = Span::from_millis(25);
+const LOOKS: Span = Span::from_millis(25);
 
 impl InFlight {
     pub(super) fn new(config: &Config) -> Self {
@@ -49,21 +47,15 @@ impl InFlight {
             bytes: 0,
             unnoticed: u64::MAX,
             share: 1.0,
-            held_back: 0.0,
-            processed: Time::ZERO,
+            looked: Time::ZERO,
         }
     }
 
-    /// The share of the target that the encoder leaves out.
-    pub(super) fn held_back(&self) -> f64 {
-        self.held_back
-    }
-
-    /// The share that is left, for a target of `target` bit/s.
-    fn left(&self, target: f64, min: f64) -> f64 {
+    /// The share of a target of `target` bit/s that the encoder leaves out; `min` bit/s are always left.
+    pub(super) fn held_back(&self, target: f64, min: f64) -> f64 {
         let pushed = self.share * target;
         let pushed = if pushed < self.least { target.min(self.least) } else { pushed };
-        pushed.max(min).min(target) / target
+        1.0 - pushed.max(min).min(target) / target
     }
 
     /// A packet leaves, and `bytes` are in flight with it.
@@ -78,13 +70,14 @@ impl InFlight {
 
     #[inline(never)]
     fn notice(&mut self, now: Time, bytes: u64, target: f64) {
-        self.process(now, target);
+        self.look(now, target);
         self.bytes = bytes;
         self.push();
         self.set_unnoticed(target);
     }
 
-    fn set_unnoticed(&mut self, target: f64) {
+    /// The target is another from now on.
+    pub(super) fn set_unnoticed(&mut self, target: f64) {
         self.unnoticed = match self.window {
             None => u64::MAX,
             // Looks bring the window nearer to its goal, never beyond.
@@ -98,7 +91,7 @@ impl InFlight {
         if self.queue.is_none() {
             return;
         }
-        self.process(now, target);
+        self.look(now, target);
         self.bytes = bytes;
         if let Some(oldest) = oldest {
             let rtt = now.since(oldest);
@@ -110,37 +103,28 @@ impl InFlight {
         }
     }
 
-    /// What follows from a report: the target was `before` and is `target`.
-    pub(super) fn after_report(&mut self, before: f64, target: f64, min: f64) {
+    /// What follows from a report, after which the target is `target`.
+    pub(super) fn after_report(&mut self, target: f64) {
         if self.queue.is_none() {
             return;
         }
         self.push();
-        if target != before {
-            self.tell(target, min);
-        }
         self.resize(target);
         self.set_unnoticed(target);
     }
 
-    /// A new round trip is known, or a limit of the receiver: the encoder is told what it leaves out.
-    pub(super) fn on_news(&mut self, now: Time, target: f64, min: f64) {
-        if self.window.is_some() {
-            self.process(now, target);
-            self.tell(target, min);
-            self.set_unnoticed(target);
+    /// Looks that changed something until `now`.
+    #[inline]
+    pub(super) fn look_again(&mut self, now: Time, target: f64) {
+        if self.share != 1.0 || self.bytes > self.unnoticed {
+            self.look(now, target);
         }
     }
 
-    /// The encoder is told what it leaves out.
-    fn tell(&mut self, target: f64, min: f64) {
-        self.held_back = 1.0 - self.left(target, min);
-    }
-
     /// Looks that libwebrtc has had until `now`.
-    fn process(&mut self, now: Time, target: f64) {
-        let looks = now.since(self.processed).as_nanos() / PROCESS.as_nanos();
-        self.processed += PROCESS * looks;
+    pub(super) fn look(&mut self, now: Time, target: f64) {
+        let looks = now.since(self.looked).as_nanos() / LOOKS.as_nanos();
+        self.looked += LOOKS * looks;
         if self.window.is_none() {
             return;
         }
@@ -197,7 +181,7 @@ mod tests {
     fn filled(bytes: u64) -> InFlight {
         let mut window = InFlight::new(&Config::default());
         window.on_report(at(100), Some(at(0)), 10_000, 800e3);
-        window.after_report(800e3, 800e3, 5e3);
+        window.after_report(800e3);
         window.on_sent(at(101), bytes, 800e3);
         window
     }
@@ -211,21 +195,20 @@ mod tests {
     }
 
     #[test]
-    fn the_encoder_learns_of_it_when_the_target_changes_and_keeps_a_least_rate() {
+    fn the_encoder_has_it_at_once_and_keeps_a_least_rate() {
         let mut window = filled(67_600);
-        assert_eq!(window.held_back(), 0.0);
-        window.after_report(800e3, 790e3, 5e3);
-        assert!((window.held_back() - 0.19).abs() < 1e-9, "{}", window.held_back());
+        let held_back = |window: &InFlight, target, min| window.held_back(target, min);
+        assert!((held_back(&window, 800e3, 5e3) - 0.1).abs() < 1e-9);
+        window.after_report(790e3);
+        assert!((held_back(&window, 790e3, 5e3) - 0.19).abs() < 1e-9);
         // Every 25 ms the share falls further.
-        window.process(at(1200), 100e3);
-        window.tell(100e3, 5e3);
-        assert!((window.held_back() - 0.7).abs() < 1e-9, "{}", window.held_back());
-        window.tell(100e3, 90e3);
-        assert!((window.held_back() - 0.1).abs() < 1e-9, "{}", window.held_back());
+        window.look(at(1200), 100e3);
+        assert!((held_back(&window, 100e3, 5e3) - 0.7).abs() < 1e-9);
+        assert!((held_back(&window, 100e3, 90e3) - 0.1).abs() < 1e-9);
         // With hardly anything on its way all is as before.
         window.on_report(at(1210), Some(at(1000)), 500, 100e3);
-        window.after_report(100e3, 101e3, 5e3);
-        assert_eq!(window.held_back(), 0.0);
+        window.after_report(101e3);
+        assert_eq!(held_back(&window, 101e3, 5e3), 0.0);
     }
 
     #[test]
@@ -236,9 +219,9 @@ mod tests {
         let off = Config { congestion_window: Span::ZERO, ..Config::default() };
         let mut window = InFlight::new(&off);
         window.on_report(at(100), Some(at(0)), 1_000_000, 800e3);
-        window.after_report(700e3, 800e3, 5e3);
+        window.after_report(800e3);
         window.on_sent(at(110), 1_000_000, 800e3);
-        assert_eq!((window.share, window.held_back()), (1.0, 0.0));
+        assert_eq!((window.share, window.held_back(800e3, 5e3)), (1.0, 0.0));
     }
 
     #[test]

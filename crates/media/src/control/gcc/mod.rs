@@ -275,10 +275,9 @@ impl Controller for Gcc {
         self.has_feedback = true;
         self.probing.set_alr(now, self.alr.since());
         let in_alr = self.alr.since().is_some();
-        let before = self.target;
         let oldest = feedback.reports.iter().find(|report| report.arrived.is_some());
         let oldest = oldest.map(|report| report.packet.at);
-        self.in_flight.on_report(now, oldest, feedback.in_flight, before);
+        self.in_flight.on_report(now, oldest, feedback.in_flight, self.target);
         let any_arrived = oldest.is_some();
         if any_arrived {
             self.trendline.on_report(&self.config, now);
@@ -325,7 +324,7 @@ impl Controller for Gcc {
             // Without losses yet, delay and probes alone count.
             self.aim(now, self.delay_limit.max(self.target));
         }
-        self.in_flight.after_report(before, self.target, self.min);
+        self.in_flight.after_report(self.target);
         if recovered && self.config.probe_cap > Rate::ZERO {
             self.probing.on_recovered(now);
         }
@@ -340,14 +339,13 @@ impl Controller for Gcc {
             self.by_losses = rate.clamp(self.min, self.max);
             self.aim(report.now, self.by_losses);
         }
-        // The encoder is told of each new round trip.
-        self.in_flight.on_news(report.now, self.target, self.min);
     }
 
     fn on_remb(&mut self, now: Time, rate: Rate) {
         self.receiver_limit = rate.as_bps() as f64;
+        self.in_flight.look(now, self.target);
         self.aim(now, self.target);
-        self.in_flight.on_news(now, self.target, self.min);
+        self.in_flight.set_unnoticed(self.target);
     }
 
     fn poll_probe(&mut self) -> Option<Probe> {
@@ -359,7 +357,7 @@ impl Controller for Gcc {
     fn outputs(&self) -> Outputs {
         let factor = if self.has_feedback { self.config.pacing } else { self.config.pacing_first };
         let is_padded = self.loss.state() == State::Rising && !self.config.loss_padding.is_zero();
-        let padding = self.target * (1.0 - self.in_flight.held_back());
+        let padding = self.target * (1.0 - self.in_flight.held_back(self.target, self.min));
         Outputs {
             target: Rate::from_bps(self.target as u64),
             pacing: Some(Rate::from_bps((factor * self.target) as u64)),
@@ -376,8 +374,9 @@ impl Controller for Gcc {
         }
     }
 
-    fn held_back(&self) -> f64 {
-        self.in_flight.held_back()
+    fn held_back(&mut self, now: Time) -> f64 {
+        self.in_flight.look_again(now, self.target);
+        self.in_flight.held_back(self.target, self.min)
     }
 
     fn estimates(&self) -> Estimates {
