@@ -9,8 +9,9 @@
 //! below 0.0001 for the first of five hundred numbers. With five seeds it would miss most real
 //! changes, and a real change affects many numbers at once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
+use std::sync::Arc;
 
 use sojourn_metrics::stats;
 use sojourn_study::metrics::more_is_better;
@@ -44,13 +45,13 @@ pub struct Comparison {
 /// A metric of a flow, queue or run in one scenario, over the seeds that both folders have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    pub scenario: String,
+    pub scenario: Arc<str>,
     pub kind: Kind,
-    pub subject: String,
-    pub metric: String,
+    pub subject: Arc<str>,
+    pub metric: &'static str,
     /// Other metrics with exactly the same values: they are one finding, not several.
-    pub also: Vec<String>,
-    pub unit: String,
+    pub also: Vec<&'static str>,
+    pub unit: Arc<str>,
     pub before: f64,
     pub after: f64,
     /// Of how many samples the values are, `10 of 20`; `None` if none is missing.
@@ -140,7 +141,7 @@ impl Change {
         match self.judgement {
             Judgement::Worse => true,
             Judgement::Untested => {
-                more_is_better(&self.metric).is_some_and(|more| more == (self.difference < 0.0))
+                more_is_better(self.metric).is_some_and(|more| more == (self.difference < 0.0))
             }
             _ => false,
         }
@@ -154,7 +155,7 @@ impl Change {
     /// The metric and those that are the same: `owd_p95_ms = frame_delay_p95_ms`.
     pub fn metrics(&self) -> String {
         let names = std::iter::once(&self.metric).chain(&self.also);
-        names.map(String::as_str).collect::<Vec<_>>().join(" = ")
+        names.copied().collect::<Vec<_>>().join(" = ")
     }
 }
 
@@ -177,20 +178,24 @@ pub fn compare(before: &Results, after: &Results) -> Comparison {
         comparison.before = before.folder.display().to_string();
         comparison.after = after.folder.display().to_string();
     }
-    let mut matched = vec![false; new.plan.scenarios.len()];
-    for a in 0..old.plan.scenarios.len() {
-        let Some(b) = (0..matched.len()).find(|b| !matched[*b] && same_world(&old, a, &new, *b))
-        else {
-            comparison.unpaired.push(format!("{}: only before", old.label(a)));
-            continue;
-        };
-        matched[b] = true;
-        pair_runs(&mut comparison, &old, a, &new, b);
+    let common = common_factors(&old, &new);
+    // Each scenario is paired once; of those of one world, in their order.
+    let mut worlds: BTreeMap<Vec<&str>, VecDeque<usize>> = BTreeMap::new();
+    for b in 0..new.plan.scenarios.len() {
+        let world = common.iter().map(|(_, at)| new.value(b, *at)).collect();
+        worlds.entry(world).or_default().push_back(b);
     }
-    for (b, matched) in matched.iter().enumerate() {
-        if !matched {
-            comparison.unpaired.push(format!("{}: only after", new.label(b)));
+    let subjects = Compared::all(&old, &new);
+    for a in 0..old.plan.scenarios.len() {
+        let world: Vec<&str> = common.iter().map(|(at, _)| old.value(a, *at)).collect();
+        match worlds.get_mut(&world).and_then(VecDeque::pop_front) {
+            Some(b) => pair_runs(&mut comparison, (&old, a), (&new, b), &subjects),
+            None => comparison.unpaired.push(format!("{}: only before", old.label(a))),
         }
+    }
+    let left: BTreeSet<usize> = worlds.into_values().flatten().collect();
+    for b in left {
+        comparison.unpaired.push(format!("{}: only after", new.label(b)));
     }
     correct(&mut comparison.changes);
     let size = |change: &Change| change.share().map_or(f64::MAX, f64::abs);
@@ -223,28 +228,64 @@ pub fn unrelated(before: &Results, after: &Results) -> Option<String> {
     Some(format!("these are two studies, '{}' and '{}', and {what}", old.title, new.title))
 }
 
-/// Whether all factors of the same name have the same value. Where each folder has one engine, it may be another.
-fn same_world(old: &Data<'_>, a: usize, new: &Data<'_>, b: usize) -> bool {
-    old.plan.factors.iter().enumerate().all(|(at, factor)| {
+/// Where the factors that must have the same value for two scenarios to be the same world are among those of both folders: all of
+/// the same name. Where each folder has one engine, it may be another.
+fn common_factors(old: &Data<'_>, new: &Data<'_>) -> Vec<(usize, usize)> {
+    let mut common = Vec::new();
+    for (at, factor) in old.plan.factors.iter().enumerate() {
         let other = new.plan.factors.iter().position(|other| other.name == factor.name);
-        other.is_none_or(|other| {
-            let is_one_engine = factor.name == "engine"
-                && factor.values.len() == 1
-                && new.plan.factors[other].values.len() == 1;
-            is_one_engine || old.value(a, at) == new.value(b, other)
-        })
-    })
+        let Some(other) = other else { continue };
+        let is_one_engine = factor.name == "engine"
+            && factor.values.len() == 1
+            && new.plan.factors[other].values.len() == 1;
+        if !is_one_engine {
+            common.push((at, other));
+        }
+    }
+    common
 }
 
-fn pair_runs(comparison: &mut Comparison, old: &Data<'_>, a: usize, new: &Data<'_>, b: usize) {
+/// A flow, queue or run, and the metrics of it that any scenario of either folder has.
+struct Compared<'a> {
+    subject: &'a Subject,
+    label: Arc<str>,
+    metrics: Vec<(&'static str, Arc<str>)>,
+}
+
+impl<'a> Compared<'a> {
+    fn all(old: &'a Data<'_>, new: &Data<'_>) -> Vec<Self> {
+        let mut units: BTreeMap<&str, Arc<str>> = BTreeMap::new();
+        let mut all = Vec::new();
+        for subject in &old.subjects {
+            let is_shown =
+                |metric: &&'static str| shows(old, subject, metric) || shows(new, subject, metric);
+            let metrics = USUAL.iter().copied().filter(is_shown).map(|metric| {
+                let unit = names::unit(old.plan, metric);
+                (metric, Arc::clone(units.entry(unit).or_insert_with(|| unit.into())))
+            });
+            let metrics = metrics.collect();
+            all.push(Self { subject, label: subject.label().into(), metrics });
+        }
+        all
+    }
+}
+
+fn pair_runs(
+    comparison: &mut Comparison,
+    (old, a): (&Data<'_>, usize),
+    (new, b): (&Data<'_>, usize),
+    subjects: &[Compared<'_>],
+) {
     let digest = |data: &Data<'_>, run: u32| {
         data.rows(run).next().map(|(row, _)| row.digest.clone()).filter(|d| !d.is_empty())
     };
+    let seed = |data: &Data<'_>, run: u32| data.plan.runs[run as usize].seed;
+    // Of several runs with one seed the first.
+    let twins: BTreeMap<u64, u32> =
+        new.done[b].iter().rev().map(|run| (seed(new, *run), *run)).collect();
     let mut paired = 0;
     for run in &old.done[a] {
-        let seed = old.plan.runs[*run as usize].seed;
-        let twin = new.done[b].iter().find(|run| new.plan.runs[**run as usize].seed == seed);
-        let Some(twin) = twin else { continue };
+        let Some(twin) = twins.get(&seed(old, *run)) else { continue };
         paired += 1;
         let digests = (digest(old, *run), digest(new, *twin));
         if digests.0.is_some() && digests.0 == digests.1 {
@@ -261,10 +302,10 @@ fn pair_runs(comparison: &mut Comparison, old: &Data<'_>, a: usize, new: &Data<'
     if paired == 0 {
         comparison.by_samples += 1;
     }
-    for subject in &old.subjects {
+    let scenario: Arc<str> = old.label(a).into();
+    for Compared { subject, label, metrics } in subjects {
         let mut found: Vec<(Samples, Change)> = Vec::new();
-        let is_shown = |metric: &&&str| shows(old, subject, metric) || shows(new, subject, metric);
-        for metric in USUAL.iter().filter(is_shown) {
+        for (metric, unit) in metrics {
             let points = (old.points(a, subject, metric), new.points(b, subject, metric));
             let counted = [points.0.counted(), points.1.counted()];
             let is_out = [points.0.is_out_of_reach(), points.1.is_out_of_reach()];
@@ -273,15 +314,21 @@ fn pair_runs(comparison: &mut Comparison, old: &Data<'_>, a: usize, new: &Data<'
                 None if is_out == [false; 2] => continue,
                 None => Samples::default(),
             };
-            let unit = names::unit(old.plan, metric);
             // Two names for one quantity would be reported twice and count as two questions.
             let twin = found.iter_mut().find(|(other, change)| {
-                *other == samples && change.unit == unit && samples.differ()
+                *other == samples && change.unit == *unit && samples.differ()
             });
             match twin {
-                Some((_, change)) => change.also.push((*metric).to_owned()),
+                Some((_, change)) => change.also.push(metric),
                 None => {
-                    let change = change(old.label(a), subject, metric, unit, &samples);
+                    let change = Change {
+                        scenario: Arc::clone(&scenario),
+                        kind: subject.kind,
+                        subject: Arc::clone(label),
+                        metric,
+                        unit: Arc::clone(unit),
+                        ..change(&samples)
+                    };
                     let change = change.counted(counted);
                     found.push((samples, change.out_of_reach(is_out)));
                 }
@@ -303,14 +350,11 @@ impl Samples {
     fn of(before: &[Point], after: &[Point], paired: bool) -> Option<Self> {
         let values = |points: &[Point]| points.iter().map(|point| point.value).collect();
         let samples = if paired {
-            let pairs: Vec<(f64, f64)> = before
-                .iter()
-                .filter_map(|one| {
-                    let other = after.iter().find(|other| other.seed == one.seed)?;
-                    Some((one.value, other.value))
-                })
-                .collect();
-            let (before, after) = pairs.into_iter().unzip();
+            // Of several runs with one seed the first.
+            let twins: BTreeMap<u64, f64> =
+                after.iter().rev().map(|point| (point.seed, point.value)).collect();
+            let pair = |one: &Point| Some((one.value, *twins.get(&one.seed)?));
+            let (before, after) = before.iter().filter_map(pair).unzip();
             Self { before, after, paired }
         } else {
             Self { before: values(before), after: values(after), paired }
@@ -350,24 +394,18 @@ impl Samples {
     }
 }
 
-/// The verdict comes later, because the correction needs all numbers.
-fn change(
-    scenario: String,
-    subject: &Subject,
-    metric: &str,
-    unit: &str,
-    samples: &Samples,
-) -> Change {
+/// Of nothing that has a name yet. The verdict comes later, because the correction needs all numbers.
+fn change(samples: &Samples) -> Change {
     let mean = |values: &[f64]| stats::mean(values).unwrap_or(f64::NAN);
     let (before, after) = (mean(&samples.before), mean(&samples.after));
     let tested = samples.tested();
     Change {
-        scenario,
-        kind: subject.kind,
-        subject: subject.label().to_owned(),
-        metric: metric.to_owned(),
+        scenario: "".into(),
+        kind: Kind::Run,
+        subject: "".into(),
+        metric: "",
         also: Vec::new(),
-        unit: unit.to_owned(),
+        unit: "".into(),
         before,
         after,
         before_counted: None,
@@ -399,8 +437,8 @@ fn correct(changes: &mut [Change]) {
     }
     for change in changes.iter_mut().filter(|change| change.judgement == Judgement::Unsure) {
         let sure = change.corrected_p.is_some_and(|p| p <= FALSE_ALARMS);
-        let matters = change.difference.abs() > floor(&change.metric, &change.unit, change.before);
-        change.judgement = match (sure, matters, more_is_better(&change.metric)) {
+        let matters = change.difference.abs() > floor(change.metric, &change.unit, change.before);
+        change.judgement = match (sure, matters, more_is_better(change.metric)) {
             (false, true, _) if change.p.is_none() => Judgement::Untested,
             (false, false, _) if change.p.is_none() => Judgement::Slight,
             (false, ..) => Judgement::Unsure,
@@ -475,8 +513,8 @@ impl Comparison {
         let mut out = format!("{}\n", plain_text(&self.summary()));
         let head = ["", "scenario", "of", "metric", "before", "after", "difference", "share"];
         let mut table = vec![head.map(str::to_owned).to_vec()];
-        let shown = self.changes.iter().filter(|change| change.judgement < Judgement::Slight);
-        for change in shown.take(MOST_ROWS) {
+        let mut shown = self.changes.iter().filter(|change| change.judgement < Judgement::Slight);
+        for change in shown.by_ref().take(MOST_ROWS) {
             table.push(vec![
                 change.judgement.name().to_owned(),
                 plain_text(&change.scenario),
@@ -491,8 +529,15 @@ impl Comparison {
         if table.len() > 1 {
             out += &lines::aligned(&table, 4);
         }
-        for line in &self.unpaired {
+        if let more @ 1.. = shown.count() {
+            let rows = lines::counted(more, "row");
+            let _ = writeln!(out, "{rows} more, of smaller changes: --format csv lists all");
+        }
+        for line in self.unpaired.iter().take(MOST_ROWS) {
             let _ = writeln!(out, "not paired: {}", plain_text(line));
+        }
+        if let more @ 1.. = self.unpaired.len().saturating_sub(MOST_ROWS) {
+            let _ = writeln!(out, "not paired: {more} more; --format json lists all");
         }
         out
     }
@@ -508,8 +553,11 @@ impl Comparison {
         );
         if !self.unpaired.is_empty() {
             body += "<aside class=\"notice\"><h3>Not paired</h3><ul>";
-            for line in &self.unpaired {
+            for line in self.unpaired.iter().take(MOST_ROWS) {
                 let _ = write!(body, "<li>{}</li>", Esc(line));
+            }
+            if let more @ 1.. = self.unpaired.len().saturating_sub(MOST_ROWS) {
+                let _ = write!(body, "<li>and {more} more</li>");
             }
             body += "</ul></aside>";
         }

@@ -21,6 +21,7 @@ mod batches;
 mod command;
 mod data;
 mod ending;
+mod extremes;
 mod freezes;
 mod lines;
 mod markup;

@@ -9,6 +9,7 @@ use sojourn_study::results::{Kind, PlannedFlow, Results, Row};
 
 use crate::data::{Counted, Data, Extent, Mean, Reading, Subject, Tally};
 use crate::ending::{Ending, Endings};
+use crate::extremes;
 use crate::lines::{LACKING, Lines, cell_of, not_listed};
 use crate::markup::plain_text;
 use crate::page;
@@ -24,7 +25,7 @@ const MOST: usize = 6;
 
 /// A table for each application, for queues and for runs. Rows are read once, so everything that may be shown is
 /// computed; when all have come it is known what there is to be shown: up to `most` scenarios, and of each up to
-/// `most` flows and queues.
+/// `most` flows and queues. Where lines are left out, what [`extremes`](crate::extremes) says of all of them follows.
 pub(crate) fn metrics<E>(
     results: &Results,
     most: usize,
@@ -33,7 +34,7 @@ pub(crate) fn metrics<E>(
     let data = Data::new(results);
     let all = page::read();
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    let mut found = Found::new(&data);
+    let mut found = Found::new(&data, most);
     let mut runs = Runs::of(&data);
     read(&all, &mut |rows| {
         if let Some(scenario) = runs.ended(rows) {
@@ -45,7 +46,7 @@ pub(crate) fn metrics<E>(
     if let Some(scenario) = runs.scenario {
         found.end_scenario(scenario);
     }
-    Ok(found.text(most))
+    Ok(found.text())
 }
 
 /// The rows of a run, for each subject.
@@ -120,10 +121,12 @@ struct Found<'a> {
     /// Of the runs of the scenario that has not ended.
     endings: Endings,
     sentences: String,
+    /// So many scenarios, and of each so many flows and queues, are listed.
+    most: usize,
 }
 
 impl<'a> Found<'a> {
-    fn new(data: &'a Data<'a>) -> Self {
+    fn new(data: &'a Data<'a>, most: usize) -> Self {
         let of_subject = |(at, subject): (usize, &Subject)| {
             let cell = move |metric| Cell::new(data, at, subject.kind, metric);
             page::candidates(data, subject).into_iter().filter_map(cell).collect::<Vec<_>>()
@@ -135,7 +138,7 @@ impl<'a> Found<'a> {
         let has = vec![vec![false; data.table.metrics.len()]; data.subjects.len()];
         let endings = Endings::default();
         let (scenarios, sentences) = (Vec::new(), String::new());
-        Self { data, has, cells, positions, scenarios, endings, sentences }
+        Self { data, has, cells, positions, scenarios, endings, sentences, most }
     }
 
     fn add(&mut self, rows: &BySubject<'_>) {
@@ -158,7 +161,8 @@ impl<'a> Found<'a> {
     }
 
     fn end_scenario(&mut self, scenario: u32) {
-        self.cells.iter_mut().for_each(Cell::end_scenario);
+        let is_listed = self.scenarios.len() < self.most;
+        self.cells.iter_mut().for_each(|cell| cell.end_scenario(is_listed));
         if let Some(sentence) = std::mem::take(&mut self.endings).sentence() {
             let label = plain_text(&self.data.label(scenario as usize));
             let _ = writeln!(self.sentences, "{label}: {sentence}");
@@ -172,7 +176,8 @@ impl<'a> Found<'a> {
     }
 
     /// What is printed: of each block the scenarios one after the other.
-    fn text(&self, most: usize) -> String {
+    fn text(&self) -> String {
+        let most = self.most;
         let mut out = String::new();
         for block in page::blocks(self.data, self) {
             let metrics = &block.metrics[..block.metrics.len().min(MOST)];
@@ -207,6 +212,9 @@ impl<'a> Found<'a> {
             lines.write_aligned(2, &mut out);
             out += if is_lacking { LACKING } else { "" };
             let more = block.subjects.len() - listed.len();
+            if more > 0 || self.scenarios.len() > most {
+                out += &self.extremes(&block.subjects, metrics);
+            }
             if more > 0 {
                 let word = block.subjects[0].kind.name();
                 let _ = writeln!(out, "{}", not_listed(more, word, self.data.results));
@@ -219,6 +227,23 @@ impl<'a> Found<'a> {
             let _ = writeln!(out, "{}", not_listed(more, "scenario", self.data.results));
         }
         out
+    }
+}
+
+impl Found<'_> {
+    /// What is said of all scenarios and all of these subjects, which are of one kind.
+    fn extremes(&self, subjects: &[&Subject], metrics: &[&'static str]) -> String {
+        let of_metric = |metric: &&'static str| {
+            let cells = subjects.iter().enumerate();
+            let cells = cells.filter_map(|(at, subject)| Some((at, self.cell(subject, metric)?)));
+            let places = cells.flat_map(|(at, cell)| {
+                let values = cell.values.iter().enumerate();
+                values.map(move |(scenario, value)| (*value, scenario * subjects.len() + at))
+            });
+            (*metric, places.collect())
+        };
+        let metrics = metrics.iter().map(of_metric);
+        extremes::of_scenarios(self.data, subjects, &self.scenarios, metrics)
     }
 }
 
@@ -249,8 +274,10 @@ struct Cell<'a> {
     /// Of the others: whether any of them was asked for it, and lacks samples of it.
     were_asked: bool,
     lacks: bool,
-    /// What each of them shows, with [`Lines::END`] behind it.
+    /// What each of those that are listed shows, with [`Lines::END`] behind it.
     texts: String,
+    /// The mean of each of them; not-a-number where nothing is shown.
+    values: Vec<f64>,
     data: &'a Data<'a>,
 }
 
@@ -293,6 +320,7 @@ impl<'a> Cell<'a> {
             were_asked: false,
             lacks: false,
             texts: String::new(),
+            values: Vec::new(),
             data,
         })
     }
@@ -304,14 +332,19 @@ impl<'a> Cell<'a> {
     }
 
     /// Takes in the numbers that were added; those that follow are of the next scenario.
-    fn end_scenario(&mut self) {
+    fn end_scenario(&mut self, is_listed: bool) {
         let tally = std::mem::take(&mut self.tally);
         let moments = std::mem::take(&mut self.moments);
         self.were_asked |= tally.were_asked();
         self.lacks |= tally.counted().lacking().is_some();
         let (mean, squares) = moments.mean_and_squares(tally.runs as f64);
+        let is_shown = tally.runs > 0 && !tally.is_out_of_reach();
+        self.values.push(if is_shown { mean } else { f64::NAN });
+        if !is_listed {
+            return;
+        }
         let interval = confidence::USUAL.mean_interval_of_squares(tally.runs, mean, squares);
-        let shown = (tally.runs > 0 && !tally.is_out_of_reach()).then(|| Mean {
+        let shown = is_shown.then(|| Mean {
             mean,
             half_width: interval.map(|interval| interval.half_width()),
             counted: tally.counted(),
@@ -321,7 +354,7 @@ impl<'a> Cell<'a> {
         self.texts.push(Lines::END);
     }
 
-    /// What each scenario shows.
+    /// What each scenario that is listed shows.
     fn texts(&self) -> impl Iterator<Item = &str> {
         self.texts.split_terminator(Lines::END)
     }

@@ -3,10 +3,13 @@
 use std::convert::Infallible;
 use std::fmt::Write;
 
-use sojourn_study::results::{Check, Kind, Results, ResultsError, Series, StepValues, Verdict};
+use sojourn_study::results::{
+    Check, Kind, Results, ResultsError, Row, Series, StepValues, Verdict,
+};
 
-use crate::data::{Data, Mean, Subject};
+use crate::data::{Data, Extent, Mean, Subject};
 use crate::ending;
+use crate::extremes::{self, extremes};
 pub use crate::lines::LACKING;
 use crate::lines::{aligned, cell_of, counted, not_listed};
 use crate::markup::plain_text;
@@ -63,6 +66,12 @@ pub fn left_out(results: &Results, most: usize) -> String {
     }
 }
 
+/// `700 flows more are not listed: --all lists all`, of a run.
+pub fn more(more: usize, word: &str) -> String {
+    let are = if more == 1 { "is" } else { "are" };
+    format!("{} more {are} not listed: --all lists all\n", counted(more, word))
+}
+
 /// The numbers of the first `most` scenarios: a table for each application, for queues and for runs, with the
 /// metrics that people ask for first, mean ± half the 95 % interval over seeds.
 pub fn metrics(results: &Results, most: usize) -> String {
@@ -98,8 +107,15 @@ pub fn ending(results: &Results, run: u32) -> Option<String> {
     ending::of_run(results, run)
 }
 
-/// Means over seeds of some metrics, for a scenario and a group of flows, a queue, or a run.
+/// Means over seeds of some metrics: the lines that are listed, and what follows them.
 pub struct Means {
+    pub lines: Vec<MeansLine>,
+    /// What is said of all lines, and how many flows or queues are not listed; empty if all lines are.
+    pub below: String,
+}
+
+/// For a scenario and a group of flows, a queue, or a run.
+pub struct MeansLine {
     pub scenario: u32,
     /// What the page calls it: `all flows` for a run.
     pub of: String,
@@ -107,27 +123,48 @@ pub struct Means {
     pub cells: Vec<String>,
 }
 
-/// The means of `metrics` for all subjects that have any of them, scenario by scenario.
-pub fn means(results: &Results, kind: Kind, metrics: &[String]) -> Vec<Means> {
+/// The means of `metrics` for all subjects that have any of them, scenario by scenario: of the first `most` scenarios, and of
+/// each the first `most` flows or queues.
+pub fn means<'m>(results: &Results, kind: Kind, metrics: &'m [String], most: usize) -> Means {
     let data = Data::new(results);
-    let mut means = Vec::new();
-    for scenario in 0..data.plan.scenarios.len() {
-        for subject in data.of_kind(kind) {
+    let is_there = |subject: &&Subject| metrics.iter().any(|metric| data.was_asked(subject, metric));
+    let subjects: Vec<&Subject> = data.of_kind(kind).filter(is_there).collect();
+    let scenarios = data.plan.scenarios.len();
+    let listed = &subjects[..subjects.len().min(most)];
+    let mut lines = Vec::new();
+    for scenario in 0..scenarios.min(most) {
+        for subject in listed {
             let cell = |metric: &String| match cell(&data, scenario, subject, metric, "") {
                 text if text == "-" => String::new(),
                 text => text,
             };
             let cells: Vec<String> = metrics.iter().map(cell).collect();
             if cells.iter().any(|cell| !cell.is_empty()) {
-                means.push(Means {
-                    scenario: scenario as u32,
-                    of: subject.label().to_owned(),
-                    cells,
-                });
+                let of = subject.label().to_owned();
+                lines.push(MeansLine { scenario: scenario as u32, of, cells });
             }
         }
     }
-    means
+    let mut below = String::new();
+    let more = subjects.len() - listed.len();
+    if !subjects.is_empty() && (more > 0 || scenarios > most) {
+        let all: Vec<u32> = (0..scenarios as u32).collect();
+        let of_metric = |metric: &'m String| {
+            let mut places = Vec::new();
+            for scenario in 0..scenarios {
+                for (at, subject) in subjects.iter().enumerate() {
+                    let mean = data.mean(scenario, subject, metric);
+                    places.extend(mean.map(|mean| (mean.mean, scenario * subjects.len() + at)));
+                }
+            }
+            (&metric[..], places)
+        };
+        below += &extremes::of_scenarios(&data, &subjects, &all, metrics.iter().map(of_metric));
+    }
+    if more > 0 {
+        let _ = writeln!(below, "{}", not_listed(more, kind.name(), results));
+    }
+    Means { lines, below }
 }
 
 /// The mean over runs, as [`cell_of`] shows it.
@@ -140,6 +177,23 @@ pub(crate) fn cell(
 ) -> String {
     let points = data.points(scenario, subject, metric);
     cell_of(data.plan, metric, unit, Mean::of(&points), points.tally())
+}
+
+/// What is said of all rows of a run of which a table lists only some: of each metric the least, the median and the largest
+/// value, and which rows have the least and the largest. `word` is what rows are: `flow`.
+pub fn of_all<'m>(
+    results: &Results,
+    word: &str,
+    rows: &[&Row],
+    metrics: &[&'m str],
+) -> String {
+    let of_metric = |metric: &&'m str| {
+        let value = |(at, row): (usize, &&Row)| Some((results.table.value(row, metric)?, at));
+        (*metric, rows.iter().enumerate().filter_map(value).collect())
+    };
+    let all = counted(rows.len(), word);
+    let metrics = metrics.iter().map(of_metric);
+    extremes(&results.plan, &all, metrics, &|at| plain_text(&rows[at].name))
 }
 
 /// A share as a percentage; `None` for another metric.
@@ -238,8 +292,8 @@ pub fn sparkline(values: &[Option<f64>], width: usize) -> String {
 }
 
 /// The time series of a run as text: a plot for each quantity, in which every column spans the
-/// least to the largest value that falls into it.
-pub fn series(series: &[Series], width: usize, height: usize) -> String {
+/// least to the largest value that falls into it. Then the phases of the first `most` controllers.
+pub fn series(series: &[Series], width: usize, height: usize, most: usize) -> String {
     let mut out = String::new();
     let width = width.clamp(30, 400) - 12;
     let height = height.clamp(3, 60);
@@ -259,8 +313,12 @@ pub fn series(series: &[Series], width: usize, height: usize) -> String {
             out += &plot(title, &curves, end, width, height);
         }
     }
-    for one in series.iter().filter(|one| one.phase.iter().any(|phase| !phase.is_empty())) {
-        out += &phases(one);
+    let mut controllers =
+        series.iter().filter(|one| one.phase.iter().any(|phase| !phase.is_empty()));
+    controllers.by_ref().take(most).for_each(|one| out += &phases(one));
+    let more = controllers.count();
+    if more > 0 {
+        out += &self::more(more, "controller");
     }
     out
 }
@@ -307,11 +365,11 @@ fn plot(
             }
         }
     }
-    let names: Vec<String> = curves
-        .iter()
-        .enumerate()
-        .map(|(which, (name, _))| format!("{} {name}", MARKS[which % MARKS.len()]))
-        .collect();
+    let mut names: Vec<String> =
+        curves.iter().zip(MARKS).map(|((name, _), mark)| format!("{mark} {name}")).collect();
+    if curves.len() > MARKS.len() {
+        names.push(format!("and {} more, with these marks in turn", curves.len() - MARKS.len()));
+    }
     let mut out = format!("{title}   {}\n", names.join("   "));
     for (at, line) in cells.iter().enumerate() {
         let label = match at {

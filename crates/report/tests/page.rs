@@ -402,7 +402,7 @@ fn the_terminal_has_the_same_tables() {
     let results = specimen::results();
     let metrics = terminal::metrics(&results, terminal::MOST);
     assert!(metrics.contains("goodput_mbps") && metrics.contains("pfifo limit 1000 · rtt 160ms"));
-    let plot = terminal::series(&specimen::series(0).unwrap(), 100, 8);
+    let plot = terminal::series(&specimen::series(0).unwrap(), 100, 8, terminal::MOST);
     assert!(plot.contains("cwnd (packets)") && plot.contains("PROBE_BW_CRUISE"));
     assert!(plot.lines().all(|line| line.chars().count() <= 120), "{plot}");
     assert!(terminal::runs(&results, 3).contains("seed by seed"));
@@ -558,7 +558,8 @@ fn a_number_that_lacks_samples_says_of_how_many_it_is() {
     assert!(terminal.contains("fct_km_p50_ms"), "the estimate stands beside it: {terminal}");
     assert_eq!(terminal.matches("(60 of 100)").count(), 12, "{terminal}");
     assert!(terminal.contains(terminal::LACKING));
-    let asked = terminal::means(&some, Kind::Flow, &["fct_p50_ms".to_owned()]);
+    let asked =
+        terminal::means(&some, Kind::Flow, &["fct_p50_ms".to_owned()], terminal::MOST).lines;
     assert_eq!(asked.len(), 12);
     assert!(asked.iter().all(|means| means.cells[0].ends_with("(60 of 100)")));
     let html = page(&some);

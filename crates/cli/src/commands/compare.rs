@@ -1,6 +1,7 @@
 //! `sojourn compare`: what became worse from one result folder to another.
 
-use serde_json::json;
+use serde::Serialize;
+use serde_json::{Value, json};
 use sojourn_core::SpecError;
 use sojourn_report::compare::{self, Change};
 
@@ -8,7 +9,7 @@ use super::open;
 use crate::args::{CompareArgs, Format};
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
-use crate::table::Records;
+use crate::table::Rows;
 
 pub(super) fn compare(args: &CompareArgs, output: Output) -> Result<Outcome, Failure> {
     let (before, after) = (open(&args.before, output)?, open(&args.after, output)?);
@@ -29,16 +30,16 @@ pub(super) fn compare(args: &CompareArgs, output: Output) -> Result<Outcome, Fai
     }
     match args.format {
         Format::Table => output.data(&comparison.terminal())?,
-        Format::Json => output.json(&json!({
-            "before": comparison.before,
-            "after": comparison.after,
-            "paired": comparison.paired,
-            "by_samples": comparison.by_samples,
-            "identical": comparison.identical,
-            "unpaired": comparison.unpaired,
-            "changes": records(&comparison.changes).json(),
-        }))?,
-        Format::Csv => output.data(&records(&comparison.changes).csv())?,
+        Format::Json => output.json(&Whole {
+            before: &comparison.before,
+            after: &comparison.after,
+            paired: comparison.paired,
+            by_samples: comparison.by_samples,
+            identical: comparison.identical,
+            unpaired: &comparison.unpaired,
+            changes: rows(&comparison.changes),
+        })?,
+        Format::Csv => rows(&comparison.changes).print_csv(output)?,
     }
     let is_worse = |change: &Change| {
         let share = change.share().map_or(f64::INFINITY, f64::abs);
@@ -50,8 +51,9 @@ pub(super) fn compare(args: &CompareArgs, output: Output) -> Result<Outcome, Fai
     }
 }
 
-fn records(changes: &[Change]) -> Records {
-    let mut records = Records::new([
+/// A row for each number, made when it is printed.
+fn rows(changes: &[Change]) -> Rows<'_, impl Iterator<Item = Vec<Value>> + Clone + use<'_>> {
+    let columns = vec![
         "judgement",
         "scenario",
         "kind",
@@ -69,16 +71,16 @@ fn records(changes: &[Change]) -> Records {
         "pairs",
         "p",
         "corrected_p",
-    ]);
-    for change in changes {
-        records.row([
+    ];
+    let row = |change: &Change| {
+        vec![
             json!(change.judgement.name()),
-            json!(change.scenario),
+            json!(&*change.scenario),
             json!(change.kind),
-            json!(change.subject),
+            json!(&*change.subject),
             json!(change.metric),
             json!(change.also.join(" ")),
-            json!(change.unit),
+            json!(&*change.unit),
             json!(change.before),
             json!(change.before_counted),
             json!(change.after),
@@ -89,7 +91,19 @@ fn records(changes: &[Change]) -> Records {
             json!(change.pairs),
             json!(change.p),
             json!(change.corrected_p),
-        ]);
-    }
-    records
+        ]
+    };
+    Rows::new(columns, changes.iter().map(row))
+}
+
+/// A comparison as JSON.
+#[derive(Serialize)]
+struct Whole<'a, R> {
+    before: &'a str,
+    after: &'a str,
+    paired: usize,
+    by_samples: usize,
+    identical: usize,
+    unpaired: &'a [String],
+    changes: R,
 }

@@ -80,7 +80,16 @@ fn program() -> String {
 
 /// Opens a result folder, and warns if damage to it would not be noticed.
 fn open(folder: &Path, output: Output) -> Result<Results, Failure> {
-    let results = Folder::open(folder)?;
+    warned(Folder::open(folder)?, output)
+}
+
+/// The same without its rows.
+fn open_without_rows(folder: &Path, output: Output) -> Result<Results, Failure> {
+    warned(Folder::open_without_rows(folder)?, output)
+}
+
+fn warned(results: Results, output: Output) -> Result<Results, Failure> {
+    let folder = &results.folder;
     if !results.has_checksums() {
         output.log(&format_args!(
             "{}: an older version wrote this folder, without checksums: damage to its files would \

@@ -1,9 +1,10 @@
 //! `sojourn replay`: a recorded call through a rate controller.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use sojourn_replay::{Replay, Step, replay as play};
 use sojourn_study::Registry;
@@ -11,7 +12,7 @@ use sojourn_study::Registry;
 use crate::args::{Format, ReplayArgs};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::table::{Grid, Records};
+use crate::table::{Grid, Rows};
 
 pub(super) fn replay(
     args: &ReplayArgs,
@@ -31,26 +32,37 @@ pub(super) fn replay(
     let found = play(BufReader::new(input), &config, args.step)
         .map_err(|error| Failure::Input(format!("{name}: {error}")))?;
     match args.format {
-        Format::Table => output.data(&text(&found, &args.file, &args.controller)),
-        Format::Json => output.json(&json_of(&found, &args.controller)),
-        Format::Csv => output.data(&records(&found).csv()),
+        Format::Table => {
+            output.stream(&mut |out| write_text(&found, &args.file, &args.controller, out))
+        }
+        Format::Json => output.json(&whole(&found, &args.controller)),
+        Format::Csv => rows(&found).print_csv(output),
     }
 }
 
-fn text(found: &Replay, file: &Path, controller: &str) -> String {
-    let mut text = format!(
-        "{}: {}, {} packets, {} arrived, decided by {}; rates in kbit/s\n",
+fn write_text(
+    found: &Replay,
+    file: &Path,
+    controller: &str,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    writeln!(
+        out,
+        "{}: {}, {} packets, {} arrived, decided by {}; rates in kbit/s",
         file.display(),
         found.flow,
         found.packets,
         found.arrived,
         found.original,
-    );
+    )?;
     if found.is_laid_out {
-        text += "It has no packets: they are laid out evenly between its samples, so nothing shorter than those is seen.\n";
+        writeln!(
+            out,
+            "It has no packets: they are laid out evenly between its samples, so nothing shorter than those is seen."
+        )?;
     }
-    text.push('\n');
-    let mut grid = Grid::new([
+    writeln!(out)?;
+    let grid = Grid::new([
         ">time s",
         ">sent",
         ">arrived",
@@ -63,8 +75,8 @@ fn text(found: &Replay, file: &Path, controller: &str) -> String {
     ]);
     let kbit =
         |rate: Option<f64>| rate.map_or("–".to_owned(), |rate| format!("{:.0}", rate / 1000.0));
-    for step in &found.steps {
-        grid.row([
+    let row = |step: &Step| {
+        vec![
             format!("{:.1}", step.start),
             kbit(Some(step.sent)),
             kbit(Some(step.arrived)),
@@ -74,12 +86,10 @@ fn text(found: &Replay, file: &Path, controller: &str) -> String {
             ratio(step).map_or("–".to_owned(), |ratio| format!("{ratio:.2}")),
             kbit(step.delay_based),
             kbit(step.loss_based),
-        ]);
-    }
-    text += &grid.to_string();
-    text.push('\n');
-    text += &summary(found, controller);
-    text
+        ]
+    };
+    grid.write(&|| found.steps.iter().map(row), out)?;
+    write!(out, "\n{}", summary(found, controller))
 }
 
 fn summary(found: &Replay, controller: &str) -> String {
@@ -112,8 +122,9 @@ fn ratio(step: &Step) -> Option<f64> {
     step.original.filter(|original| *original > 0.0).map(|original| step.replayed / original)
 }
 
-fn records(found: &Replay) -> Records {
-    let mut records = Records::new([
+/// A row for each step.
+fn rows(found: &Replay) -> Rows<'_, impl Iterator<Item = Vec<Value>> + Clone + use<'_>> {
+    let columns = vec![
         "time_s",
         "sent_bps",
         "arrived_bps",
@@ -124,9 +135,9 @@ fn records(found: &Replay) -> Records {
         "delay_based_bps",
         "loss_based_bps",
         "acknowledged_bps",
-    ]);
-    for step in &found.steps {
-        records.row([
+    ];
+    let row = |step: &Step| {
+        vec![
             json!(step.start),
             json!(step.sent),
             json!(step.arrived),
@@ -137,27 +148,46 @@ fn records(found: &Replay) -> Records {
             json!(step.delay_based),
             json!(step.loss_based),
             json!(step.acknowledged),
-        ]);
-    }
-    records
+        ]
+    };
+    Rows::new(columns, found.steps.iter().map(row))
 }
 
-fn json_of(found: &Replay, controller: &str) -> Value {
+/// A replay as JSON. An hour in steps of 10 ms has 360 000 rows, which are made as they are printed.
+#[derive(Serialize)]
+struct Whole<'a, R> {
+    flow: &'a str,
+    original: &'a str,
+    replayed: &'a str,
+    is_laid_out: bool,
+    packets: u64,
+    packets_arrived: u64,
+    original_target_mean_bps: Option<f64>,
+    replayed_target_mean_bps: Option<f64>,
+    mean_ratio: Option<f64>,
+    original_decisions: u64,
+    replayed_decisions: u64,
+    decisions_same: u64,
+    differs_s: Option<f64>,
+    steps: R,
+}
+
+fn whole<'a>(found: &'a Replay, controller: &'a str) -> Whole<'a, impl Serialize + use<'a>> {
     let means = found.means();
-    json!({
-        "flow": found.flow,
-        "original": found.original,
-        "replayed": controller,
-        "is_laid_out": found.is_laid_out,
-        "packets": found.packets,
-        "packets_arrived": found.arrived,
-        "original_target_mean_bps": means.map(|means| means.0),
-        "replayed_target_mean_bps": means.map(|means| means.1),
-        "mean_ratio": found.mean_ratio(),
-        "original_decisions": found.original_decisions,
-        "replayed_decisions": found.decisions,
-        "decisions_same": found.same,
-        "differs_s": found.differs.map(|at| at.as_secs_f64()),
-        "steps": records(found).json(),
-    })
+    Whole {
+        flow: &found.flow,
+        original: &found.original,
+        replayed: controller,
+        is_laid_out: found.is_laid_out,
+        packets: found.packets,
+        packets_arrived: found.arrived,
+        original_target_mean_bps: means.map(|means| means.0),
+        replayed_target_mean_bps: means.map(|means| means.1),
+        mean_ratio: found.mean_ratio(),
+        original_decisions: found.original_decisions,
+        replayed_decisions: found.decisions,
+        decisions_same: found.same,
+        differs_s: found.differs.map(|at| at.as_secs_f64()),
+        steps: rows(found),
+    }
 }

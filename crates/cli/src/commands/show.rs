@@ -7,7 +7,7 @@ use sojourn_report::terminal;
 use sojourn_study::metrics;
 use sojourn_study::results::{Kind, Results, Row, Series, StepValues};
 
-use super::{count, find_run, open, run};
+use super::{find_run, open, open_without_rows, run};
 use crate::args::{Format, ShowArgs};
 use crate::failure::Failure;
 use crate::number::number;
@@ -33,8 +33,13 @@ const PLOT_WIDTH: usize = 100;
 const PLOT_HEIGHT: usize = 10;
 
 pub(super) fn show(args: &ShowArgs, output: Output) -> Result<(), Failure> {
-    let results = open(&args.folder, output)?;
     let asked = asked(&args.metric)?;
+    let is_usual = args.run.is_none() && args.scenario.is_none() && asked.is_empty();
+    // The usual table reads the rows run by run: there may be more than fit into memory.
+    let results = match is_usual && matches!(args.format, Format::Table) {
+        true => open_without_rows(&args.folder, output)?,
+        false => open(&args.folder, output)?,
+    };
     if let Some(scenario) = args.scenario {
         return show_scenario(&results, scenario, output);
     }
@@ -70,7 +75,7 @@ fn show_all(
         if results.claims.as_ref().is_none_or(|report| !report.claims.is_empty()) {
             text.push_str(&format!("{}\n", terminal::claims(results, most)));
         }
-        text.push_str(&terminal::metrics(results, most));
+        text.push_str(&terminal::metrics_of_folder(results, most)?);
     } else {
         text.push_str(&means(results, asked, most)?);
     }
@@ -133,7 +138,7 @@ struct OneRun<'a, R> {
     series: Vec<SeriesJson<'a>>,
 }
 
-/// Means over seeds of the metrics that were asked for, for the flows and queues of the first `most` scenarios.
+/// Means over seeds of the metrics that were asked for, for the first `most` flows and queues of the first `most` scenarios.
 fn means(results: &Results, asked: &[String], most: usize) -> Result<String, Failure> {
     let mut tables = Vec::new();
     for kind in Kind::ALL {
@@ -154,8 +159,8 @@ fn means(results: &Results, asked: &[String], most: usize) -> Result<String, Fai
 
 /// A line for each scenario and flow group or queue; empty if there is nothing to show.
 fn means_of(results: &Results, kind: Kind, metrics: &[String], most: usize) -> String {
-    let mut lines = terminal::means(results, kind, metrics);
-    lines.retain(|line| (line.scenario as usize) < most);
+    let means = terminal::means(results, kind, metrics, most);
+    let lines = &means.lines;
     let is_used = |column: &usize| lines.iter().any(|line| !line.cells[*column].is_empty());
     let used: Vec<usize> = (0..metrics.len()).filter(is_used).collect();
     if used.is_empty() {
@@ -165,13 +170,13 @@ fn means_of(results: &Results, kind: Kind, metrics: &[String], most: usize) -> S
     let mut grid = Grid::new(
         [kind.name()].into_iter().chain(head.iter().map(String::as_str)).chain(["scenario"]),
     );
-    for line in &lines {
+    for line in lines {
         let cells = used.iter().map(|column| line.cells[*column].clone());
         let label = results.plan.label(line.scenario);
         grid.row([line.of.clone()].into_iter().chain(cells).chain([label]));
     }
     let is_lacking = lines.iter().flat_map(|line| &line.cells).any(|cell| cell.ends_with(')'));
-    grid.fitted() + if is_lacking { terminal::LACKING } else { "" }
+    grid.fitted() + if is_lacking { terminal::LACKING } else { "" } + &means.below
 }
 
 fn run_text(
@@ -205,7 +210,7 @@ fn run_text(
         }
         let head: Vec<String> = used.iter().map(|metric| format!(">{metric}")).collect();
         let mut grid = Grid::new([kind.name()].into_iter().chain(head.iter().map(String::as_str)));
-        for row in rows {
+        for row in rows.iter().take(most) {
             let value = |metric: &&str| match results.table.value(row, metric) {
                 Some(value) => {
                     terminal::share(results, metric, value).unwrap_or_else(|| number(value))
@@ -214,8 +219,11 @@ fn run_text(
             };
             grid.row([row.name.clone()].into_iter().chain(used.iter().map(value)));
         }
-        // The head is a line, too.
-        text.push_str(&format!("\n{}", first_lines(&grid.to_string(), most.saturating_add(1))));
+        text.push_str(&format!("\n{grid}"));
+        if rows.len() > most {
+            text.push_str(&terminal::of_all(results, kind.name(), &rows, &used));
+            text.push_str(&terminal::more(rows.len() - most, kind.name()));
+        }
     }
     let end_state = terminal::end_state(results, run);
     if !end_state.is_empty() {
@@ -233,7 +241,7 @@ fn run_text(
     }
     let width = terminal_size::terminal_size_of(std::io::stdout())
         .map_or(PLOT_WIDTH, |(width, _)| usize::from(width.0).min(PLOT_WIDTH));
-    text.push_str(&format!("\n{}", terminal::series(series, width, PLOT_HEIGHT)));
+    text.push_str(&format!("\n{}", terminal::series(series, width, PLOT_HEIGHT, most)));
     text
 }
 
@@ -242,9 +250,7 @@ fn first_lines(text: &str, most: usize) -> String {
     let mut first: String = text.split_inclusive('\n').take(most).collect();
     let more = text.lines().count().saturating_sub(most);
     if more > 0 {
-        let are = if more == 1 { "is" } else { "are" };
-        let lines = count(more, "line");
-        first.push_str(&format!("{lines} more {are} not listed: --all lists all\n"));
+        first.push_str(&terminal::more(more, "line"));
     }
     first
 }
