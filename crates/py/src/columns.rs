@@ -1,5 +1,6 @@
 //! From rows, series, delays and claims to tables.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::builder::{
@@ -7,7 +8,7 @@ use arrow_array::builder::{
 };
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use sojourn_study::results::{Check, ClaimReport, Delays, Kind, Row, Series};
+use sojourn_study::results::{Check, ClaimReport, Delays, Kind, Row, Series, StepValues};
 
 use crate::table::Table;
 
@@ -39,6 +40,17 @@ pub(crate) enum Cell<'a> {
     Number(Option<f64>),
 }
 
+/// What a column has in several rows.
+enum Part<'a> {
+    /// The same in each.
+    Count(u64),
+    Text(&'a str),
+    /// One for each, or none for all.
+    Times(&'a [f64]),
+    Phases(&'a [Arc<str>]),
+    Steps(Option<&'a StepValues>),
+}
+
 impl Builder {
     /// Counts are there in every row.
     pub(crate) fn new(columns: impl IntoIterator<Item = (String, DataType)>) -> Self {
@@ -56,7 +68,7 @@ impl Builder {
 
     fn of_fields(fields: impl Iterator<Item = Field>) -> Self {
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let columns = schema.fields().iter().map(|field| Column::new(field.data_type())).collect();
+        let columns = schema.fields().iter().map(|field| Column::new(field.data_type(), 0)).collect();
         Self { schema, columns, rows: 0, batches: Vec::new() }
     }
 
@@ -69,20 +81,42 @@ impl Builder {
         debug_assert!(columns.next().is_none(), "a row has a value for each column");
         self.rows += 1;
         if self.rows == BATCH_ROWS {
-            self.close();
+            self.close(0);
+        }
+    }
+
+    /// Adds so many rows, with what each column has in them. Done column by column, it takes a fraction of what as many rows
+    /// take one by one.
+    fn extend(&mut self, rows: usize, parts: &[Part<'_>]) {
+        debug_assert_eq!(parts.len(), self.columns.len(), "each column has something in a row");
+        let mut from = 0;
+        while from < rows {
+            let to = rows.min(from + BATCH_ROWS - self.rows);
+            for (column, part) in self.columns.iter_mut().zip(parts) {
+                column.extend(part, from..to);
+            }
+            self.rows += to - from;
+            from = to;
+            if self.rows == BATCH_ROWS {
+                self.close(BATCH_ROWS);
+            }
         }
     }
 
     pub(crate) fn finish(mut self) -> Table {
-        self.close();
+        self.close(0);
         Table::new(self.schema, self.batches)
     }
 
-    fn close(&mut self) {
+    /// Ends a batch. The next one has room for so many rows.
+    fn close(&mut self, rows: usize) {
         if self.rows == 0 {
             return;
         }
-        let arrays = self.columns.iter_mut().map(Column::finish).collect();
+        let kinds = self.schema.fields().iter().map(|field| field.data_type());
+        let next = kinds.map(|kind| Column::new(kind, rows)).collect();
+        let full = std::mem::replace(&mut self.columns, next);
+        let arrays = full.into_iter().map(Column::finish).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
         let batch = RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)
             .expect("columns are made by the schema, and each row has a value for each");
@@ -92,13 +126,41 @@ impl Builder {
 }
 
 impl Column {
-    fn new(kind: &DataType) -> Self {
+    /// With room for so many rows.
+    fn new(kind: &DataType, rows: usize) -> Self {
         match kind {
-            DataType::UInt32 => Self::Count32(UInt32Builder::new()),
-            DataType::UInt64 => Self::Count64(UInt64Builder::new()),
-            DataType::Float32 => Self::Single(Float32Builder::new()),
-            DataType::Float64 => Self::Double(Float64Builder::new()),
-            _ => Self::Text(StringViewBuilder::new().with_deduplicate_strings()),
+            DataType::UInt32 => Self::Count32(UInt32Builder::with_capacity(rows)),
+            DataType::UInt64 => Self::Count64(UInt64Builder::with_capacity(rows)),
+            DataType::Float32 => Self::Single(Float32Builder::with_capacity(rows)),
+            DataType::Float64 => Self::Double(Float64Builder::with_capacity(rows)),
+            _ => Self::Text(StringViewBuilder::with_capacity(rows).with_deduplicate_strings()),
+        }
+    }
+
+    /// Adds some of the rows of a part.
+    fn extend(&mut self, part: &Part<'_>, rows: Range<usize>) {
+        match (self, part) {
+            (Self::Count32(column), Part::Count(count)) => {
+                column.append_value_n(*count as u32, rows.len());
+            }
+            (Self::Count64(column), Part::Count(count)) => {
+                column.append_value_n(*count, rows.len());
+            }
+            (Self::Text(column), Part::Text(text)) => column
+                .try_append_value_n(text, rows.len())
+                .expect("names and values of factors are shorter than 4 GiB"),
+            (Self::Text(column), Part::Phases(phases)) => {
+                for row in rows {
+                    let phase = phases.get(row).map(|phase| &phase[..]);
+                    column.append_option(phase.filter(|phase| !phase.is_empty()));
+                }
+            }
+            (Self::Double(column), Part::Times(times)) => column.append_slice(&times[rows]),
+            (Self::Single(column), Part::Steps(Some(steps))) => {
+                rows.for_each(|row| column.append_option(steps.get(row).map(|step| step as f32)));
+            }
+            (Self::Single(column), Part::Steps(None)) => column.append_nulls(rows.len()),
+            _ => unreachable!("columns are made in the order in which parts are given"),
         }
     }
 
@@ -116,13 +178,13 @@ impl Column {
         }
     }
 
-    fn finish(&mut self) -> ArrayRef {
+    fn finish(self) -> ArrayRef {
         match self {
-            Self::Count32(column) => Arc::new(column.finish()),
-            Self::Count64(column) => Arc::new(column.finish()),
-            Self::Text(column) => Arc::new(column.finish()),
-            Self::Single(column) => Arc::new(column.finish()),
-            Self::Double(column) => Arc::new(column.finish()),
+            Self::Count32(mut column) => Arc::new(column.finish()),
+            Self::Count64(mut column) => Arc::new(column.finish()),
+            Self::Text(mut column) => Arc::new(column.finish()),
+            Self::Single(mut column) => Arc::new(column.finish()),
+            Self::Double(mut column) => Arc::new(column.finish()),
         }
     }
 }
@@ -225,16 +287,16 @@ impl<'a> SeriesTable<'a> {
     }
 
     pub(crate) fn push(&mut self, run: OfRun<'_>, series: &Series) {
-        let columns: Vec<_> = self.metrics.iter().map(|name| series.column(name)).collect();
-        for (step, t_s) in series.t_s.iter().enumerate() {
-            let phase = series.phase.get(step).map(|phase| &phase[..]);
-            let fixed =
-                [Cell::Number(Some(*t_s)), Cell::Text(phase.filter(|phase| !phase.is_empty()))];
-            let values = columns
-                .iter()
-                .map(|column| Cell::Number(column.and_then(|values| values.get(step))));
-            self.builder.push(run.cells(series.kind, &series.name).chain(fixed).chain(values));
-        }
+        let mut parts = vec![
+            Part::Count(u64::from(run.run)),
+            Part::Count(u64::from(run.scenario)),
+            Part::Count(run.seed),
+        ];
+        parts.extend(run.factors.iter().map(|value| Part::Text(value)));
+        parts.extend([Part::Text(series.kind.name()), Part::Text(&series.name)]);
+        parts.extend([Part::Times(&series.t_s), Part::Phases(&series.phase)]);
+        parts.extend(self.metrics.iter().map(|name| Part::Steps(series.column(name))));
+        self.builder.extend(series.t_s.len(), &parts);
     }
 
     pub(crate) fn finish(self) -> Table {

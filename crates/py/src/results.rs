@@ -1,5 +1,6 @@
 //! A result folder, read; and one run that is in no folder.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
@@ -29,22 +30,19 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// Whether a flow or queue is wanted. A flow may be named by its group.
-    fn has(&self, kind: Kind, name: &str, flows: &[PlannedFlow]) -> bool {
+    /// Which of the flows and queues of a scenario are wanted.
+    fn of<'a>(&'a self, flows: &'a [PlannedFlow]) -> WantedNames<'a> {
         if self.flow.is_none() && self.queue.is_none() {
-            return true;
+            return WantedNames::All;
         }
-        let listed = |names: &Option<Vec<String>>, name: &str| {
-            names.as_ref().is_some_and(|names| names.iter().any(|wanted| wanted == name))
+        let listed = |names: &'a Option<Vec<String>>| -> BTreeSet<&'a str> {
+            names.iter().flatten().map(String::as_str).collect()
         };
-        match kind {
-            Kind::Run => false,
-            Kind::Queue => listed(&self.queue, name),
-            Kind::Flow => {
-                let group = flows.iter().find(|flow| flow.name == name).map(|flow| &flow.group);
-                listed(&self.flow, name) || group.is_some_and(|group| listed(&self.flow, group))
-            }
-        }
+        let mut named = listed(&self.flow);
+        let of_groups = flows.iter().filter(|flow| named.contains(&flow.group[..]));
+        let of_groups: Vec<&str> = of_groups.map(|flow| &flow.name[..]).collect();
+        named.extend(of_groups);
+        WantedNames::Some { flows: named, queues: listed(&self.queue) }
     }
 
     /// # Errors
@@ -96,18 +94,36 @@ impl Wanted {
     }
 }
 
-fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut all: Vec<&str> = Vec::new();
-    for name in names {
-        if !all.contains(&name) {
-            all.push(name);
+/// The flows and queues that somebody wants.
+enum WantedNames<'a> {
+    All,
+    /// A flow may be named by its group.
+    Some {
+        flows: BTreeSet<&'a str>,
+        queues: BTreeSet<&'a str>,
+    },
+}
+
+impl WantedNames<'_> {
+    fn has(&self, kind: Kind, name: &str) -> bool {
+        match (self, kind) {
+            (Self::All, _) => true,
+            (Self::Some { .. }, Kind::Run) => false,
+            (Self::Some { flows, .. }, Kind::Flow) => flows.contains(name),
+            (Self::Some { queues, .. }, Kind::Queue) => queues.contains(name),
         }
     }
-    all
+}
+
+/// In the order in which they come first.
+fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut known = BTreeSet::new();
+    names.filter(|name| known.insert(*name)).collect()
 }
 
 fn known(what: &str, wanted: Option<&[String]>, all: &[&str]) -> Result<(), SpecError> {
-    match wanted.unwrap_or_default().iter().find(|name| !all.contains(&&name[..])) {
+    let there: BTreeSet<&str> = all.iter().copied().collect();
+    match wanted.unwrap_or_default().iter().find(|name| !there.contains(&name[..])) {
         Some(name) => Err(unknown(what, name, all)),
         None => Ok(()),
     }
@@ -177,21 +193,22 @@ impl Results {
             let problem = SpecError::new(format!("there is no run {run}"));
             return Err(problem.allow([format!("0 to {}", runs.end - 1)]));
         }
-        let has_seed = |seed: &i64, known: u64| u64::try_from(*seed) == Ok(known);
-        let is_seed = |seed: &i64| plan.seeds.iter().any(|known| has_seed(seed, *known));
+        let known: BTreeSet<u64> = plan.seeds.iter().copied().collect();
+        let is_seed = |seed: &i64| u64::try_from(*seed).is_ok_and(|seed| known.contains(&seed));
         if let Some(seed) = wanted.seed.iter().flatten().find(|seed| !is_seed(seed)) {
             let problem = SpecError::new(format!("no run has seed {seed}"));
             return Err(problem.allow(plan.seeds.iter().map(u64::to_string)));
         }
+        let runs: Option<BTreeSet<i64>> = wanted.run.as_ref().map(|runs| runs.iter().copied().collect());
+        let of_seed = |seed: &i64| u64::try_from(*seed).ok();
+        let seeds: Option<BTreeSet<u64>> =
+            wanted.seed.as_ref().map(|seeds| seeds.iter().filter_map(of_seed).collect());
         let mut missing = self.read.missing.iter().copied().peekable();
         let is_wanted = |run: &u32| {
             let planned = &plan.runs[*run as usize];
             missing.next_if_eq(run).is_none()
-                && wanted.run.as_ref().is_none_or(|runs| runs.contains(&i64::from(*run)))
-                && wanted
-                    .seed
-                    .as_ref()
-                    .is_none_or(|seeds| seeds.iter().any(|seed| has_seed(seed, planned.seed)))
+                && runs.as_ref().is_none_or(|runs| runs.contains(&i64::from(*run)))
+                && seeds.as_ref().is_none_or(|seeds| seeds.contains(&planned.seed))
                 && plan.is_selected(&plan.scenarios[planned.scenario as usize], &filter)
         };
         Ok((0..plan.runs.len() as u32).filter(is_wanted).collect())
@@ -213,9 +230,9 @@ impl Results {
             let factors = self.factors(planned.scenario);
             let of_run =
                 OfRun { run, scenario: planned.scenario, seed: planned.seed, factors: &factors };
-            let flows = &plan.scenarios[planned.scenario as usize].flows;
+            let names = wanted.of(&plan.scenarios[planned.scenario as usize].flows);
             for series in &reader.series(run).map_err(|error| of_results(&error))? {
-                if wanted.has(series.kind, &series.name, flows) {
+                if names.has(series.kind, &series.name) {
                     table.push(of_run, series);
                 }
             }
@@ -234,10 +251,9 @@ impl Results {
             let factors = self.factors(planned.scenario);
             let of_run =
                 OfRun { run, scenario: planned.scenario, seed: planned.seed, factors: &factors };
-            let flows = &plan.scenarios[planned.scenario as usize].flows;
+            let names = wanted.of(&plan.scenarios[planned.scenario as usize].flows);
             for delays in &reader.delays(run).map_err(|error| of_results(&error))? {
-                if wanted.has(delays.kind, &delays.name, flows) && wanted.has_metric(&delays.metric)
-                {
+                if names.has(delays.kind, &delays.name) && wanted.has_metric(&delays.metric) {
                     table.push(of_run, delays);
                 }
             }
@@ -461,8 +477,9 @@ impl Run {
             };
             let columns = check().map_err(|error| of_name(&error))?;
             let mut table = SeriesTable::new(&self.names(), columns);
+            let names = wanted.of(&self.flows);
             for series in &self.result.series() {
-                if wanted.has(series.kind, &series.name, &self.flows) {
+                if names.has(series.kind, &series.name) {
                     table.push(self.of_run(&values), series);
                 }
             }
@@ -479,9 +496,9 @@ impl Run {
             };
             check().map_err(|error| of_name(&error))?;
             let mut table = DelaysTable::new(&self.names());
+            let names = wanted.of(&self.flows);
             for delays in &self.result.delays {
-                let is_wanted = wanted.has(delays.kind, &delays.name, &self.flows);
-                if is_wanted && wanted.has_metric(&delays.metric) {
+                if names.has(delays.kind, &delays.name) && wanted.has_metric(&delays.metric) {
                     table.push(self.of_run(&values), delays);
                 }
             }
