@@ -51,6 +51,29 @@ fn a_terminal_gets_a_bounded_number_of_lines_and_how_to_have_all() {
     }
 }
 
+/// What is said of all lines where some are left out is what a table of all has.
+#[test]
+fn the_least_and_the_largest_of_lines_that_are_left_out_are_told() {
+    let results = specimen::results();
+    let metrics = ["goodput_mbps".to_owned()];
+    let all = terminal::means(&results, Kind::Flow, &metrics, usize::MAX);
+    assert!(all.below.is_empty());
+    let value = |line: &terminal::MeansLine| -> f64 {
+        line.cells[0].split_whitespace().next().unwrap().parse().unwrap()
+    };
+    let values: Vec<f64> = all.lines.iter().map(value).collect();
+    let (least, largest) = values.iter().fold((f64::MAX, f64::MIN), |(least, largest), value| {
+        (least.min(*value), largest.max(*value))
+    });
+    let some = terminal::means(&results, Kind::Flow, &metrics, 1);
+    assert_eq!(some.lines.len(), 1);
+    let told = some.below.lines().find(|line| line.starts_with("goodput_mbps ")).unwrap();
+    let told: Vec<f64> = told.split_whitespace().rev().take(3).flat_map(str::parse).collect();
+    let is_near = |one: f64, other: f64| (one - other).abs() <= 0.01 * other;
+    assert!(is_near(told[0], largest) && is_near(told[2], least), "{} {values:?}", some.below);
+    assert!(least < told[1] && told[1] < largest, "{}", some.below);
+}
+
 #[test]
 fn the_page_without_data_weighs_less_than_150_kb() {
     let mut empty = specimen::results();

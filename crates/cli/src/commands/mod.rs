@@ -89,15 +89,19 @@ fn open_without_rows(folder: &Path, output: Output) -> Result<Results, Failure> 
 }
 
 fn warned(results: Results, output: Output) -> Result<Results, Failure> {
-    let folder = &results.folder;
-    if !results.has_checksums() {
+    warn_of_no_checksums(&Folder::new(&results.folder), output);
+    Ok(results)
+}
+
+fn warn_of_no_checksums(folder: &Folder, output: Output) {
+    let path: &Path = folder.as_ref();
+    if path.join("plan.json").exists() && !folder.has_checksums() {
         output.log(&format_args!(
             "{}: an older version wrote this folder, without checksums: damage to its files would \
              not be noticed",
-            folder.display()
+            path.display()
         ));
     }
-    Ok(results)
 }
 
 /// `45 runs`, `1 run`.

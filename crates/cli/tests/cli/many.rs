@@ -80,7 +80,8 @@ fn a_run_of_many_flows_is_shown_up_to_three_hundred_lines() {
     assert!(shown.contains("scenario  p "), "{shown}");
     let shown = scratch.must(&["show", "out", "0"]).stdout;
     assert!(shown.contains("\np.300 ") && !shown.contains("\np.301 "), "{shown}");
-    assert!(shown.contains("\n100 lines more are not listed: --all lists all\n"), "{shown}");
+    assert!(shown.contains("\nof 400 flows "), "{shown}");
+    assert!(shown.contains("\n100 flows more are not listed: --all lists all\n"), "{shown}");
     let all = scratch.must(&["show", "out", "0", "--all"]).stdout;
     assert!(all.contains("\np.400 ") && !all.contains("not listed"), "{all}");
 }
@@ -100,9 +101,18 @@ fn three_hundred_of_many_named_flows_are_listed() {
     let shown = scratch.must(&["show", "out"]).stdout;
     let note = "\n1 flow more is not listed: 'sojourn show out --all' lists all\n";
     for listed in [&run, &shown] {
-        assert!(listed.contains(" p300 ") && !listed.contains(" p301 "), "{listed}");
+        let line = |flow: u32| format!("\nthe scenario  p{flow} ");
+        assert!(listed.contains(&line(300)) && !listed.contains(&line(301)), "{listed}");
         assert!(listed.contains(note), "{listed}");
+        // The last ping waits for all others.
+        let longest = listed.lines().find(|line| line.starts_with("ping_p50_ms ")).unwrap();
+        assert_eq!(longest.split_whitespace().nth(2), Some("p301"), "{listed}");
     }
     let all = scratch.must(&["show", "out", "--all"]).stdout;
     assert!(all.contains(" p301 ") && !all.contains("not listed"), "{all}");
+    let asked = scratch.must(&["show", "out", "-m", "ping_p50"]).stdout;
+    assert!(asked.contains("\np300 ") && !asked.contains("\np301 "), "{asked}");
+    assert!(asked.contains("\nof 301 flows ") && asked.contains(note), "{asked}");
+    let all = scratch.must(&["show", "out", "-m", "ping_p50", "--all"]).stdout;
+    assert!(all.contains("\np301 ") && !all.contains("not listed"), "{all}");
 }

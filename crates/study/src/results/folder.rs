@@ -159,6 +159,17 @@ impl Folder {
         self.json(PLAN)?.ok_or_else(|| ResultsError::NoPlan { folder: self.path.clone() })
     }
 
+    /// The plan as it stands in its file.
+    pub(crate) fn plan_text(&self) -> Result<String, ResultsError> {
+        let text = self.optional_text(PLAN)?;
+        text.ok_or_else(|| ResultsError::NoPlan { folder: self.path.clone() })
+    }
+
+    /// As [`Results::has_checksums`].
+    pub fn has_checksums(&self) -> bool {
+        self.names().is_ok_and(|names| !checksums::labels(&names).is_empty())
+    }
+
     /// The tables of a shard, by its label.
     pub(crate) fn tables(&self, label: &str) -> TablePaths {
         TablePaths {
@@ -739,7 +750,7 @@ impl Results {
     /// Whether damage to a file of the folder is noticed. A folder of an older version has no
     /// `SHA256SUMS`, and is read as it stands.
     pub fn has_checksums(&self) -> bool {
-        names(&self.folder).is_ok_and(|names| !checksums::labels(&names).is_empty())
+        Folder::new(&self.folder).has_checksums()
     }
 
     /// Whether every run has a result.
