@@ -68,7 +68,8 @@ impl Builder {
 
     fn of_fields(fields: impl Iterator<Item = Field>) -> Self {
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let columns = schema.fields().iter().map(|field| Column::new(field.data_type(), 0)).collect();
+        let columns =
+            schema.fields().iter().map(|field| Column::new(field.data_type(), 0)).collect();
         Self { schema, columns, rows: 0, batches: Vec::new() }
     }
 

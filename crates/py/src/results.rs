@@ -199,7 +199,8 @@ impl Results {
             let problem = SpecError::new(format!("no run has seed {seed}"));
             return Err(problem.allow(plan.seeds.iter().map(u64::to_string)));
         }
-        let runs: Option<BTreeSet<i64>> = wanted.run.as_ref().map(|runs| runs.iter().copied().collect());
+        let runs: Option<BTreeSet<i64>> =
+            wanted.run.as_ref().map(|runs| runs.iter().copied().collect());
         let of_seed = |seed: &i64| u64::try_from(*seed).ok();
         let seeds: Option<BTreeSet<u64>> =
             wanted.seed.as_ref().map(|seeds| seeds.iter().filter_map(of_seed).collect());

@@ -81,7 +81,8 @@ pub(crate) fn extremes<'a>(
 fn median(values: &mut [(f64, Place)]) -> f64 {
     let middle = values.len() / 2;
     let is_even = values.len().is_multiple_of(2);
-    let (below, at, _) = values.select_nth_unstable_by(middle, |one, other| one.0.total_cmp(&other.0));
+    let (below, at, _) =
+        values.select_nth_unstable_by(middle, |one, other| one.0.total_cmp(&other.0));
     let upper = at.0;
     match below.iter().map(|value| value.0).reduce(f64::max) {
         Some(lower) if is_even => lower.midpoint(upper),

@@ -127,7 +127,8 @@ pub struct MeansLine {
 /// each the first `most` flows or queues.
 pub fn means<'m>(results: &Results, kind: Kind, metrics: &'m [String], most: usize) -> Means {
     let data = Data::new(results);
-    let is_there = |subject: &&Subject| metrics.iter().any(|metric| data.was_asked(subject, metric));
+    let is_there =
+        |subject: &&Subject| metrics.iter().any(|metric| data.was_asked(subject, metric));
     let subjects: Vec<&Subject> = data.of_kind(kind).filter(is_there).collect();
     let scenarios = data.plan.scenarios.len();
     let listed = &subjects[..subjects.len().min(most)];
@@ -181,12 +182,7 @@ pub(crate) fn cell(
 
 /// What is said of all rows of a run of which a table lists only some: of each metric the least, the median and the largest
 /// value, and which rows have the least and the largest. `word` is what rows are: `flow`.
-pub fn of_all<'m>(
-    results: &Results,
-    word: &str,
-    rows: &[&Row],
-    metrics: &[&'m str],
-) -> String {
+pub fn of_all<'m>(results: &Results, word: &str, rows: &[&Row], metrics: &[&'m str]) -> String {
     let of_metric = |metric: &&'m str| {
         let value = |(at, row): (usize, &&Row)| Some((results.table.value(row, metric)?, at));
         (*metric, rows.iter().enumerate().filter_map(value).collect())
