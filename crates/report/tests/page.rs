@@ -250,8 +250,8 @@ fn two_equal_folders_are_the_same_and_a_worse_one_is_found() {
     let comparison = compare::compare(&before, &after);
     let worst = &comparison.changes[0];
     assert_eq!(worst.judgement, compare::Judgement::Worse);
-    assert_eq!((worst.subject.as_str(), worst.metric.as_str()), ("bbr3", "rtt_p95_ms"));
-    assert_eq!(worst.scenario, "pfifo limit 1000 · rtt 40ms");
+    assert_eq!((&*worst.subject, worst.metric), ("bbr3", "rtt_p95_ms"));
+    assert_eq!(&*worst.scenario, "pfifo limit 1000 · rtt 40ms");
     assert_eq!(worst.pairs, 5);
     let share = worst.share().unwrap();
     assert!((0.5..0.53).contains(&share), "{share}");
@@ -306,7 +306,7 @@ fn a_real_change_is_found_between_two_sets_of_seeds() {
         .filter(|change| change.judgement == compare::Judgement::Worse)
         .collect();
     assert!(worse.len() >= 8, "{}", comparison.terminal());
-    assert!(worse.iter().all(|change| change.subject == "bbr3" && change.metric == "rtt_p95_ms"));
+    assert!(worse.iter().all(|change| &*change.subject == "bbr3" && change.metric == "rtt_p95_ms"));
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn two_names_of_one_quantity_are_one_row() {
         results
     };
     let comparison = compare::compare(&with_twin(1.0), &with_twin(1.7));
-    let worse = comparison.changes.iter().find(|c| c.subject == "bbr3").unwrap();
+    let worse = comparison.changes.iter().find(|c| &*c.subject == "bbr3").unwrap();
     assert_eq!(worse.metrics(), "rtt_p95_ms = frame_delay_p95_ms");
     assert!(comparison.changes.iter().all(|change| change.metric != "frame_delay_p95_ms"));
 }
@@ -620,7 +620,8 @@ fn a_median_that_some_seeds_do_not_reach_has_no_mean_over_the_others() {
     let results = with_a_median_out_of_reach();
     let text = terminal::metrics(&results, terminal::MOST);
     assert_eq!(text.matches("- (reached by 3 of 5 runs)").count(), 1, "{text}");
-    let asked = terminal::means(&results, Kind::Flow, &["fct_km_p50_ms".to_owned()]);
+    let metrics = ["fct_km_p50_ms".to_owned()];
+    let asked = terminal::means(&results, Kind::Flow, &metrics, terminal::MOST).lines;
     let cells: Vec<&str> = asked.iter().map(|means| &means.cells[0][..]).collect();
     assert_eq!(cells.iter().filter(|cell| cell.starts_with("1600")).count(), 11, "{cells:?}");
     assert_eq!(cells[0], "- (reached by 3 of 5 runs)");
