@@ -46,8 +46,11 @@ fn ss(sample: &FlowSample, mss: u32) -> String {
     if sample.ecn == EcnMode::AccEcn {
         words.push("ecn_mode:accecn".to_owned());
     }
-    words.push(format!("rto:{}", ms(sample.rto)));
-    if sample.min_rtt.is_some() {
+    // The sum over several connections has none of these three: they are of one connection.
+    if !sample.rto.is_zero() {
+        words.push(format!("rto:{}", ms(sample.rto)));
+    }
+    if !sample.srtt.is_zero() {
         words.push(format!("rtt:{}/{}", ms(sample.srtt), ms(sample.rttvar)));
     }
     words.push(format!("mss:{mss}"));
@@ -56,9 +59,12 @@ fn ss(sample: &FlowSample, mss: u32) -> String {
     words.push(format!("bytes_sent:{}", sample.bytes_sent));
     words.extend(some("bytes_retrans", sample.bytes_retrans));
     words.extend(some("bytes_acked", sample.bytes_acked));
-    words.extend(sample.bw.map(|bw| format!("bw:{}", mbps(bw))));
-    words.extend(sample.pacing_rate.map(|rate| format!("pacing_rate {}", mbps(rate))));
-    words.push(format!("delivery_rate {}", mbps(sample.delivery_rate)));
+    let known = |rate: &Rate| !rate.is_unlimited();
+    words.extend(sample.bw.filter(known).map(|bw| format!("bw:{}", mbps(bw))));
+    let pacing = sample.pacing_rate.filter(known);
+    words.extend(pacing.map(|rate| format!("pacing_rate {}", mbps(rate))));
+    let delivery = Some(sample.delivery_rate).filter(known);
+    words.extend(delivery.map(|rate| format!("delivery_rate {}", mbps(rate))));
     words.extend(some("delivered", sample.delivered));
     words.extend(some("delivered_ce", sample.delivered_ce));
     if sample.delivery_rate_app_limited {
@@ -248,12 +254,26 @@ mod tests {
         assert!(text.lines().all(|line| line.starts_with('\t') && line.len() <= LINE + 1));
     }
 
+    /// A page's connections have no round-trip time and no rate in common.
+    #[test]
+    fn the_sum_over_several_connections_has_no_words_of_a_single_one() {
+        let sum = FlowSample {
+            cwnd: 23,
+            bytes_sent: 5_919_424,
+            min_rtt: Some(Span::from_millis(40)),
+            delivery_rate: Rate::UNLIMITED,
+            ..FlowSample::default()
+        };
+        let text = ss(&sum, 1448);
+        assert_eq!(text.trim(), "mss:1448 cwnd:23 bytes_sent:5919424 busy:0ms minrtt:40");
+    }
+
     /// The words and their order are those of iproute2's `tcp_stats_print`.
     #[test]
     fn ecn_that_was_agreed_on_comes_first() {
         let first = |ecn, ecn_seen| {
             let text = ss(&FlowSample { ecn, ecn_seen, ..FlowSample::default() }, 1448);
-            let words = text.split_whitespace().take_while(|word| !word.starts_with("rto"));
+            let words = text.split_whitespace().take_while(|word| !word.starts_with("mss"));
             words.collect::<Vec<_>>().join(" ")
         };
         assert_eq!(first(EcnMode::Disabled, false), "");
