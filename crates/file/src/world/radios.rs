@@ -107,6 +107,26 @@ pub(super) fn build(
     Ok(())
 }
 
+/// The node that is the access point. It is none of the stations, which are nodes too.
+fn access_point(
+    spec: &RadioSpec,
+    stations: &[Named<'_>],
+    graph: &Graph,
+) -> Result<usize, SpecError> {
+    let is_station = |node: &str| stations.iter().any(|station| station.name == node);
+    let problem = match graph.node(&spec.ap) {
+        Ok(node) if !is_station(&spec.ap) => return Ok(node),
+        Ok(_) => SpecError::new(format!("'{}' is a station of this radio", spec.ap)),
+        Err(_) => SpecError::new(format!("no node is named '{}'", spec.ap)),
+    };
+    let others = || graph.nodes().iter().map(String::as_str).filter(|node| !is_station(node));
+    let problem = problem.near(&spec.ap, others());
+    Err(match others().next() {
+        Some(_) => problem.allow(others()),
+        None => problem.allow(["the name of a [[scenario.node]]; there is none yet"]),
+    })
+}
+
 fn add(
     spec: &RadioSpec,
     key: &str,
@@ -114,8 +134,9 @@ fn add(
     graph: &mut Graph,
     sources: &mut Sources<'_>,
 ) -> Result<(), Wrong> {
-    let ap = graph.node(&spec.ap).map_err(|problem| Wrong::new(format!("{key}.ap"), problem))?;
     let named = named(spec, key)?;
+    let ap = access_point(spec, &named, graph)
+        .map_err(|problem| Wrong::new(format!("{key}.ap"), problem))?;
     if named.is_empty() {
         let problem = SpecError::new(format!("radio '{}' has 0 stations", spec.name));
         let problem = problem.allow([format!("1 to {MAX_STATIONS}: [[scenario.radio.station]]")]);

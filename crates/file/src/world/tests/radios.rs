@@ -144,7 +144,16 @@ fn radios_that_cannot_be_are_refused() {
         ("ht mcs 15 sgi", "ht mcs 7 width 80MHz", "radio.0.station.0.mode: there is no"),
         ("ht mcs 15 sgi", "he mcs 11 gi 0.4us", "radio.0.station.0.mode"),
         ("error = 0.1", "error = 1.0", "radio.0.station.1.error: 1 of the frames are lost"),
-        ("ap = \"router\"", "ap = \"ruter\"", "radio.0.ap: no node is named 'ruter'"),
+        (
+            "ap = \"router\"",
+            "ap = \"ruter\"",
+            "radio.0.ap: no node is named 'ruter'; did you mean 'router'? (allowed: server, router)",
+        ),
+        (
+            "ap = \"router\"",
+            "ap = \"fast\"",
+            "radio.0.ap: 'fast' is a station of this radio (allowed: server, router)",
+        ),
         ("name = \"slow\"", "name = \"fast\"", "radio.0.station.1.name: another node is named"),
         ("name = \"slow\"", "name = \"server\"", "another node is named 'server' already"),
         ("\"airtime\"", "\"airtme\"", "airtme"),
