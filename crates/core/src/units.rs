@@ -470,7 +470,7 @@ fn scaled(
         .parse()
         .map_err(|_| SpecError::new(format!("'{text}' is not {wanted}")).allow(names()))?;
     if value < 0.0 || number.starts_with('-') {
-        return Err(SpecError::new(format!("'{text}' is negative; allowed is zero or more")));
+        return Err(SpecError::new(format!("'{text}' is negative")).allow(["zero or more"]));
     }
     if unit.starts_with(',') {
         let pointed = trimmed.replacen(',', ".", 1);

@@ -424,7 +424,7 @@ fn check_line(check: &Check) -> String {
     }
     if let Some(miss) = &check.miss {
         let share = miss.share.map_or(String::new(), |share| format!(" ({})", percent(share)));
-        let by = shown_with_unit(miss.by, None, &miss.unit);
+        let by = miss.in_points(shown_with_unit(miss.by, None, &miss.unit));
         let _ = write!(line, ", off by {by}{share}");
     }
     if let Some(reason) = &check.reason {
@@ -462,7 +462,7 @@ mod tests {
             miss: Some(Miss { by: 6.1e-4, unit: "%".into(), share: Some(1.2e-5) }),
             room: None,
         };
-        let line = "utilisation(queue) <= 50 %: 50 %, off by <0.01 % (<0.1 %)";
+        let line = "utilisation(queue) <= 50 %: 50 %, off by <0.01 points (<0.1 %)";
         assert_eq!(check_line(&check), line);
     }
 

@@ -86,7 +86,7 @@ fn every_mistake_has_its_place_its_key_and_its_remedy() {
         (
             "rate = \"10Mbps\"",
             "rate = \"-3Mbps\"",
-            "t.toml:9:8: scenario.path.rate: '-3Mbps' is negative; allowed is zero or more",
+            "t.toml:9:8: scenario.path.rate: '-3Mbps' is negative (allowed: zero or more)",
         ),
         (
             "rate = \"10Mbps\"",
@@ -215,12 +215,12 @@ fn every_mistake_has_its_place_its_key_and_its_remedy() {
         (
             "goodput(cubic) > 5 Mbps",
             "goodput(cubic) > 5 ms",
-            "t.toml:38:29: claim.0.expect: goodput is a rate, such as 5Mbps and 5ms is a time",
+            "t.toml:38:29: claim.0.expect: goodput is a rate, such as 5Mbps, and 5ms is a time",
         ),
         (
             "goodput(cubic) > 5 Mbps",
             "goodput(cubic) > 5",
-            "claim.0.expect: goodput is a rate, such as 5Mbps and 5 is a plain number",
+            "claim.0.expect: goodput is a rate, such as 5Mbps, and 5 is a plain number",
         ),
         (
             "goodput(cubic) > 5 Mbps",

@@ -139,7 +139,7 @@ fn claimed(check: &Check) -> String {
 fn off(check: &Check) -> String {
     check.miss.as_ref().map_or_else(String::new, |miss| {
         let share = miss.share.map_or_else(String::new, |share| format!(" ({})", percent(share)));
-        with_unit(miss.by, &miss.unit) + &share
+        miss.in_points(with_unit(miss.by, &miss.unit)) + &share
     })
 }
 

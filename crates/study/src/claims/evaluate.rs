@@ -207,6 +207,22 @@ impl Covered {
         format!("{} of {} {what}", self.known, self.all)
     }
 
+    /// What became of all, if none has a value of the metric.
+    fn none(self, metric: &str) -> String {
+        let is_of = |families: &[&str]| families.iter().any(|family| metric.starts_with(family));
+        let became = match () {
+            () if self.known > 0.0 || self.of_flows => {
+                return format!("{} have a value", self.describe());
+            }
+            () if is_of(&["completion", "fct", "slowdown"]) => "transfers had ended",
+            () if is_of(&["frame"]) => "frames became complete",
+            () if is_of(&["ping"]) => "pings came back",
+            () if is_of(&["owd", "ipdv", "pdv"]) => "packets arrived",
+            () => return format!("{} have a value", self.describe()),
+        };
+        format!("0 of {} {became}", self.all)
+    }
+
     /// What became of those that have no value of the metric.
     fn others(self, metric: &str) -> &'static str {
         let is_of = |families: &[&str]| families.iter().any(|family| metric.starts_with(family));
@@ -495,7 +511,7 @@ impl<'a> Results<'a> {
             return Err(Absent::Value(reason));
         }
         let known = covered.map_or(String::new(), |covered| match covered.all > 0.0 {
-            true => format!(": {} have a value", covered.describe()),
+            true => format!(": {}", covered.none(metric)),
             false if metric.starts_with("fct") || metric.starts_with("slowdown") => {
                 ": no transfer began after the warm-up".to_owned()
             }

@@ -216,7 +216,7 @@ impl Meaning {
             return Ok(());
         }
         let problem = format!(
-            "{} is {} and {} is {}",
+            "{} is {}, and {} is {}",
             self.what,
             self.dimension.describe(),
             other.what,

@@ -242,12 +242,12 @@ fn what_is_wrong_with_a_closed_form_is_named() {
         ),
         (
             "goodput(a) in model(ware-bbr.share) ± 1 %",
-            "goodput is a rate, such as 5Mbps and model(ware-bbr) is a plain number",
+            "goodput is a rate, such as 5Mbps, and model(ware-bbr) is a plain number",
         ),
         ("goodput(a) in model(ware-bbr.goodput)", "a tolerance is missing"),
         (
             "goodput(a) in model(ware-bbr.goodput) ± 2 ms",
-            "goodput is a rate, such as 5Mbps and 2ms is a time, such as 30ms",
+            "goodput is a rate, such as 5Mbps, and 2ms is a time, such as 30ms",
         ),
         ("goodput(a) in model(ware-bbr.goodput, = 2) ± 1 %", "a parameter is missing"),
     ] {
@@ -405,7 +405,7 @@ fn an_open_claim_says_which_values_are_missing() {
     let check = check_of_survivors("completion_mean(a) < 1 s", 0.0);
     assert_eq!(check.verdict, Verdict::Untestable);
     let reason =
-        "'completion_mean_ms' of 'a' was not measured: 0 of 20 samples have a value with seed 1";
+        "'completion_mean_ms' of 'a' was not measured: 0 of 20 transfers had ended with seed 1";
     assert_eq!(check.reason.as_deref(), Some(reason));
 }
 
@@ -498,7 +498,7 @@ fn a_claim_holds_only_if_it_could_be_tested_everywhere() {
     let of = |claim| checked(&[claim], &plan, &table).claims.remove(0);
     let result = of(claim("completion_max(a) < 10 s", &[]));
     let reason = "held in 1 scenario, could not be tested in 1: 'completion_max_ms' of 'a' was not \
-                  measured: 0 of 1 samples have a value with seed 1";
+                  measured: 0 of 1 transfers had ended with seed 1";
     assert_eq!((result.verdict, result.reason.as_deref()), (Verdict::Untestable, Some(reason)));
     assert_eq!(result.remark(result.checks.last()), Some(reason));
     assert_eq!(of(claim("completion_max(a) < 10 s", &["fq"])).verdict, Verdict::Holds);

@@ -561,6 +561,17 @@ pub struct Miss {
     pub share: Option<f64>,
 }
 
+impl Miss {
+    /// `by` as it was printed with its unit. Percentages are points apart: "off by 58 % (1165 %)" leaves open
+    /// which of the two is a share of which.
+    pub fn in_points(&self, printed: String) -> String {
+        match self.unit == "%" {
+            true => printed.replace('%', "points"),
+            false => printed,
+        }
+    }
+}
+
 /// A run that ended without a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedRun {
