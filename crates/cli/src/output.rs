@@ -79,7 +79,9 @@ enum Target {
 }
 
 impl Sink {
+    /// `-` is standard output, as it is for other commands.
     pub(crate) fn create(path: Option<&Path>) -> Result<Self, Failure> {
+        let path = path.filter(|path| *path != Path::new("-"));
         let target = match path {
             None => Target::Stdout(io::stdout()),
             Some(path) => Target::File(

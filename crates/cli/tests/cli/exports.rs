@@ -183,6 +183,9 @@ fn every_run_is_a_row_and_every_step_of_one_run() {
     scratch.must(&["run", "study.toml", "--out", "out"]);
     let all = scratch.must(&["export", "out", "--format", "csv"]).stdout;
     assert_eq!(all.lines().count(), 31);
+    let printed = scratch.must(&["export", "out", "--format", "csv", "--out", "-"]).stdout;
+    assert_eq!(printed, all, "'-' is standard output");
+    assert!(!scratch.path("-").exists());
     let one = scratch.must(&["export", "out", "0", "--format", "csv", "--out", "one.csv"]);
     assert_eq!(one.stdout, "");
     // 2 s in steps of 100 ms, of two flows and two queues.

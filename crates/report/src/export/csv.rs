@@ -2,11 +2,11 @@
 
 use sojourn_study::results::{Results, Series, StepValues};
 
-/// A row for each run, flow and queue: run, scenario, seed, factors, kind, name, metrics.
+/// A row for each run, flow and queue: run, its name, scenario, seed, factors, kind, name, metrics.
 pub fn runs_csv(results: &Results) -> String {
     let plan = &results.plan;
     let mut out = String::new();
-    let fixed = ["run", "scenario", "seed"];
+    let fixed = ["run", "id", "scenario", "seed"];
     let factors = plan.factors.iter().map(|factor| factor.name.as_str());
     let metrics = results.table.metrics.iter().map(String::as_str);
     let of = ["kind", "name", "digest"];
@@ -18,7 +18,8 @@ pub fn runs_csv(results: &Results) -> String {
             .map_or(&[][..], |scenario| &scenario.factors[..])
             .iter()
             .map(|value| value.to_string());
-        let fixed = [id, row.scenario.to_string(), row.seed.to_string()].into_iter();
+        let fixed =
+            [row.run.to_string(), id, row.scenario.to_string(), row.seed.to_string()].into_iter();
         let of = [row.kind.name().to_owned(), row.name.clone(), row.digest.clone()];
         line(&mut out, fixed.chain(factors).chain(of).chain(row.values.iter().map(text)));
     }
