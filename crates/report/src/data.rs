@@ -65,6 +65,11 @@ impl Counted {
         }
     }
 
+    /// The part that is known.
+    pub(crate) fn share(self) -> f64 {
+        if self.of == 0 { 1.0 } else { self.known as f64 / self.of as f64 }
+    }
+
     /// Whether the same share of the samples is known.
     pub(crate) fn is_same_share(self, other: Self) -> bool {
         self.known as u128 * other.of as u128 == other.known as u128 * self.of as u128

@@ -66,10 +66,25 @@ pub(crate) const PERCENT: &str = "%";
 /// Percentages below this are all the same to a reader.
 const LEAST_PERCENT: f64 = 0.01;
 
+/// Clocks count nanoseconds, so times below one are all the same to a reader, too.
+const LEAST_MILLISECONDS: f64 = 1e-6;
+
+/// Whether the value is too small for its digits to tell anything.
+fn is_tiny(value: f64, unit: &str) -> bool {
+    match unit {
+        PERCENT => value.abs() < LEAST_PERCENT,
+        "ms" => value.abs() < LEAST_MILLISECONDS,
+        _ => false,
+    }
+}
+
 /// A value that stands beside others in a table or figure: like [`number`], but a tiny percentage is
-/// `<0.01`.
+/// `<0.01`, and a tiny time `<0.000001`.
 pub(crate) fn shown(value: f64, unit: &str) -> String {
     match value {
+        _ if unit == "ms" && value != 0.0 && is_tiny(value, unit) => {
+            format!("<{LEAST_MILLISECONDS}")
+        }
         _ if unit != PERCENT => number(value),
         _ if value != 0.0 && value.abs() < LEAST_PERCENT => format!("<{LEAST_PERCENT}"),
         // Not all of them, though three digits would say so.
@@ -81,7 +96,7 @@ pub(crate) fn shown(value: f64, unit: &str) -> String {
 /// The same with half the width of its interval, without the unit.
 pub(crate) fn shown_beside(mean: f64, half_width: Option<f64>, unit: &str) -> String {
     let largest = mean.abs() + half_width.unwrap_or(0.0);
-    match unit == PERCENT && largest < LEAST_PERCENT {
+    match is_tiny(largest, unit) {
         true => shown(mean, unit),
         false => estimate(mean, half_width, ""),
     }
@@ -174,6 +189,14 @@ mod tests {
         ] {
             assert_eq!(number(value), text, "{value}");
         }
+    }
+
+    #[test]
+    fn times_below_a_nanosecond_are_one_time() {
+        assert_eq!(shown_beside(2.0e-24, None, "ms"), "<0.000001");
+        assert_eq!(shown_beside(0.0, None, "ms"), "0");
+        assert_eq!(shown_with_unit(2.0e-24, None, "ms"), "<0.000001 ms");
+        assert_eq!(shown(2.0e-24, ""), "2.00e-24");
     }
 
     #[test]

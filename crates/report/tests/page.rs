@@ -352,6 +352,9 @@ fn a_run_is_exported_to_csv_and_iperf3() {
     assert_eq!(csv.lines().count(), 1 + results.table.rows.len());
     let columns = csv.lines().next().unwrap().split(',').count();
     assert!(csv.lines().all(|line| line.split(',').count() == columns));
+    // As in runs.parquet and in `show --format csv`, a run is its number.
+    assert!(csv.starts_with("run,id,scenario,seed,"));
+    assert!(csv.lines().nth(1).unwrap().starts_with("0,"));
     assert!(
         export::series_csv(&series)
             .lines()
@@ -795,6 +798,38 @@ fn one_noisy_scenario_hides_no_difference() {
 }
 
 #[test]
+fn scenarios_whose_intervals_lie_apart_are_not_called_alike() {
+    let spread = |seed: u32| f64::from(seed) - 2.0;
+    // Half the width of one interval is 2, and of intervals that all hold at once 4.4: nothing tells surely which
+    // of 10 and 17 is the lowest, and yet they are not alike.
+    let of = |second: f64| {
+        findings_of(|scenario, seed| match scenario {
+            0 => 10.0 + spread(seed),
+            1 => second + spread(seed),
+            _ => 60.0 + 0.1 * spread(seed),
+        })
+    };
+    let apart = of(17.0);
+    assert!(apart.contains("#s-1\"") && !apart.contains("</a> alike"), "{apart}");
+    assert!(apart.contains("10 of 12 scenarios alike"), "{apart}");
+    let overlapping = of(12.0);
+    assert!(overlapping.contains("</a> alike (<b>10"), "{overlapping}");
+}
+
+#[test]
+fn what_the_first_view_shows_is_said_first_even_if_it_does_not_differ() {
+    let mut results = specimen::results();
+    results.plan.views = vec![view("rtt", ViewKind::Bars, "rtt_p95_ms", &["cubic"])];
+    let column = results.table.metrics.iter().position(|one| one == "rtt_p95_ms").unwrap();
+    for row in results.table.rows.iter_mut().filter(|row| row.name == "cubic") {
+        row.values.set(column, Some(50.0 + f64::from(row.run % 5)));
+    }
+    let text = findings(&results);
+    let first = text.split("<li>").nth(1).expect("there are sentences");
+    assert!(first.starts_with("RTT, 95th percentile of cubic is the same everywhere"), "{first}");
+}
+
+#[test]
 fn scenarios_that_tie_are_no_winner() {
     // Scenarios are queues times three round-trip times.
     let text = findings_of(|scenario, _| [10.0, 20.0, 40.0][scenario as usize % 3]);
@@ -826,6 +861,41 @@ fn the_answer_says_which_factor_decides() {
         _ => 10.0,
     });
     assert!(text.contains("; no factor alone decides it."), "{text}");
+}
+
+#[test]
+fn a_distribution_of_what_arrived_says_how_much_did_not() {
+    let mut results = specimen::results();
+    assert!(!page(&results).contains("is in no curve"));
+    for (name, last) in [("ping_n", 147.0), ("ping_of", 401.0)] {
+        results.table.metrics.push(name.into());
+        for row in &mut results.table.rows {
+            let value = if row.scenario == 11 { last } else { 401.0 };
+            row.values.push((row.name == "ping").then_some(value));
+        }
+    }
+    let page = page(&results);
+    let caption = page.split("What was lost is in no curve").nth(1).expect("it is said");
+    // Five seeds.
+    assert!(caption.starts_with("; most was lost of ping, "), "{}", &caption[..200]);
+    assert!(caption[..300].contains(": 36.7 % arrived."), "{}", &caption[..300]);
+}
+
+#[test]
+fn a_run_in_a_line_has_what_its_flows_have() {
+    let mut results = specimen::results();
+    let goodput = results.table.metrics.iter().position(|one| one == "goodput_mbps").unwrap();
+    for row in results.table.rows.iter_mut().filter(|row| row.name == "ping") {
+        row.values.set(goodput, Some(0.0));
+    }
+    for scenario in Arc::make_mut(&mut results.plan.scenarios) {
+        scenario.warmup_s = 0.0;
+    }
+    let page = page(&results);
+    let brief = page.split("<span class=\"brief\">").nth(1).expect("there are runs");
+    let brief = brief.split("</span>").next().unwrap();
+    assert!(brief.contains("ping p95 ") && !brief.contains(" 0 Mbit/s"), "{brief}");
+    assert!(!page.contains("not counted."), "without a warm-up all is counted");
 }
 
 #[test]
@@ -899,6 +969,10 @@ fn verdicts_stand_by_claim_and_value() {
     assert!(cells[3].contains('?'), "{}", cells[3]);
     results.claims = None;
     assert!(text(&results).contains("Nothing that this view asks for (verdicts)"));
+    // The ping has the one, and other flows have the other.
+    results.plan.views = vec![view("apart", ViewKind::Scatter, "rtt_p95", &[])];
+    results.plan.views[0].x = Some("ping_p50".into());
+    assert!(text(&results).contains("Nothing has both ping_p50 and rtt_p95, so there is no point"));
 }
 
 #[test]

@@ -354,7 +354,8 @@ pub(crate) fn missed(check: &Check) -> Option<String> {
         _ => "off",
     };
     let unit = if miss.unit.is_empty() { String::new() } else { format!(" {}", Esc(&miss.unit)) };
-    Some(format!("{}{unit}{share} {direction}", number(miss.by)))
+    let by = miss.in_points(format!("{}{unit}", number(miss.by)));
+    Some(format!("{by}{share} {direction}"))
 }
 
 fn bounds(check: &Check) -> Option<Bounds> {
@@ -401,11 +402,13 @@ const MOST_SENTENCES: usize = 6;
 /// first.
 fn findings(data: &Data<'_>) -> Vec<String> {
     let mut asked: Vec<(Subject, String)> = Vec::new();
-    let mut add = |subject: &Subject, metric: &str| {
+    let add = |asked: &mut Vec<(Subject, String)>, subject: &Subject, metric: &str| {
         if !asked.iter().any(|(other, name)| other == subject && name == metric) {
             asked.push((subject.clone(), metric.to_owned()));
         }
     };
+    // How many of them the first view asks for, whose figure stands below the sentences.
+    let mut of_first_view = usize::MAX;
     for view in &data.plan.views {
         let x = view.x.iter().filter(|_| view.kind == ViewKind::Scatter);
         for name in view.y.iter().chain(x) {
@@ -419,8 +422,9 @@ fn findings(data: &Data<'_>) -> Vec<String> {
                 .filter(wanted)
                 .filter(|subject| data.has(subject, &metric))
                 .take(3)
-                .for_each(|subject| add(subject, &metric));
+                .for_each(|subject| add(&mut asked, subject, &metric));
         }
+        of_first_view = of_first_view.min(asked.len());
     }
     for (kind, metrics) in [
         (Kind::Flow, &["goodput_mbps"][..]),
@@ -436,13 +440,15 @@ fn findings(data: &Data<'_>) -> Vec<String> {
             data.of_kind(kind).filter(|subject| metrics != ["mos"] || data.is_call(subject)).take(3)
         {
             if let Some(metric) = data.first_metric(subject, metrics) {
-                add(subject, metric);
+                add(&mut asked, subject, metric);
             }
         }
     }
+    let of_first_view = if data.plan.views.is_empty() { 0 } else { of_first_view };
     let mut found: Vec<Finding> = Vec::new();
-    for (subject, metric) in &asked {
-        let Some(finding) = finding(data, subject, metric) else { continue };
+    for (place, (subject, metric)) in asked.iter().enumerate() {
+        let Some(mut finding) = finding(data, subject, metric) else { continue };
+        finding.is_first |= place < of_first_view;
         // What is true of several flows is said once.
         let alike = found.iter_mut().find(|one| one.between.is_some() && one.is_like(&finding));
         match alike {
@@ -451,7 +457,7 @@ fn findings(data: &Data<'_>) -> Vec<String> {
         }
     }
     let (differ, alike): (Vec<Finding>, Vec<Finding>) =
-        found.into_iter().partition(|finding| finding.differs);
+        found.into_iter().partition(|finding| finding.differs || finding.is_first);
     let all = differ.into_iter().chain(alike);
     all.take(MOST_SENTENCES).map(Finding::said).collect()
 }
@@ -460,6 +466,8 @@ struct Finding {
     sentence: String,
     /// Whether scenarios differ by more than chance explains.
     differs: bool,
+    /// Whether the first view asks for it; then it is said even if they don't.
+    is_first: bool,
     metric: String,
     /// The scenarios where it is lowest and highest.
     between: Option<(Vec<usize>, Vec<usize>)>,
@@ -494,7 +502,8 @@ fn listed(names: &[String]) -> String {
 /// `Goodput of bbr is lowest with fq_codel (4.62 Mbit/s) and highest with pfifo (6 Mbit/s).`
 fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> {
     let found = |sentence: String, differs: bool, between: Option<(Vec<usize>, Vec<usize>)>| {
-        Some(Finding { sentence, differs, metric: metric.to_owned(), between, also: Vec::new() })
+        let (metric, also) = (metric.to_owned(), Vec::new());
+        Some(Finding { sentence, differs, is_first: false, metric, between, also })
     };
     let alike = |sentence: String| found(sentence, false, None);
     let mut means: Vec<(usize, Mean)> = (0..data.plan.scenarios.len())
@@ -535,8 +544,9 @@ fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> 
             _ => String::new(),
         };
         let sentence = format!(
-            "{what} is lowest with {} (<b>{}</b>); not every run reaches it with {}{more}.",
+            "{what} is lowest with {}{} (<b>{}</b>); not every run reaches it with {}{more}.",
             together(data, &low, data.plan.scenarios.len()),
+            if low.len() > 1 { " alike" } else { "" },
             with_unit(least),
             places.join(", ")
         );
@@ -574,6 +584,11 @@ fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> 
     };
     let scenarios =
         |group: &[usize]| -> Vec<usize> { group.iter().map(|one| means[*one].0).collect() };
+    let places = |group: &[usize]| {
+        let of: Vec<&Mean> = group.iter().map(|one| &means[*one].1).collect();
+        let alike = if are_alike(&of, is_same) { " alike" } else { "" };
+        together(data, &scenarios(group), means.len()) + alike
+    };
     let values = |group: &[usize]| {
         let (first, last) = (&means[group[0]].1, &means[group[group.len() - 1]].1);
         match (with_unit(first), with_unit(last)) {
@@ -591,9 +606,9 @@ fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> 
     let (low, high) = (scenarios(&ranking.low), scenarios(&ranking.high));
     let mut sentence = format!(
         "{what} is lowest with {} ({}) and highest with {} ({}{times})",
-        together(data, &low, means.len()),
+        places(&ranking.low),
         values(&ranking.low),
-        together(data, &high, means.len()),
+        places(&ranking.high),
         values(&ranking.high),
     );
     match &ranking.unsure[..] {
@@ -611,7 +626,7 @@ fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> 
             let _ = write!(
                 sentence,
                 "; {} ({}) are too uncertain to rank",
-                together(data, &scenarios(several), means.len()),
+                places(several),
                 values(several)
             );
         }
@@ -694,12 +709,22 @@ fn together(data: &Data<'_>, group: &[usize], all: usize) -> String {
     });
     if let Some(factor) = shared {
         let value = data.named(*factor, data.value(group[0], *factor));
-        return format!("all {} scenarios with {} alike", group.len(), Esc(&value));
+        return format!("all {} scenarios with {}", group.len(), Esc(&value));
     }
     match group.len() {
-        n if n > MOST_NAMED => format!("{n} of {all} scenarios alike"),
-        _ => listed(&group.iter().map(at).collect::<Vec<_>>()) + " alike",
+        n if n > MOST_NAMED => format!("{n} of {all} scenarios"),
+        _ => listed(&group.iter().map(at).collect::<Vec<_>>()),
     }
+}
+
+/// Whether nobody would object to calling several means alike: they count as the same, or the intervals
+/// that the page prints have a value in common.
+fn are_alike(group: &[&Mean], is_same: impl Fn(&Mean, &Mean) -> bool) -> bool {
+    let [first, .., last] = group else { return false };
+    let half = |mean: &Mean| mean.half_width.unwrap_or(0.0);
+    let low = group.iter().map(|mean| mean.mean - half(mean)).fold(f64::MIN, f64::max);
+    let high = group.iter().map(|mean| mean.mean + half(mean)).fold(f64::MAX, f64::min);
+    low <= high || is_same(first, last)
 }
 
 /// More scenarios than this are counted, not named.

@@ -161,16 +161,19 @@ fn world(scenario: &PlannedScenario) -> String {
         .collect();
     let more = groups.len().saturating_sub(12);
     let more = if more > 0 { format!("; {more} flows more") } else { String::new() };
+    let warmup = match scenario.warmup_s {
+        0.0 => String::new(),
+        warmup => format!(", the first {} s not counted", number(warmup)),
+    };
     format!(
-        "{}. {}{more}. {}{} s, the first {} s not counted.",
+        "{}. {}{more}. {}{} s{warmup}.",
         queues.join("; "),
         flows.join("; "),
         scenario
             .until
             .as_ref()
             .map_or(String::new(), |until| format!("Until {}, at most ", Esc(until))),
-        number(scenario.duration_s),
-        number(scenario.warmup_s)
+        number(scenario.duration_s)
     )
 }
 
@@ -319,9 +322,12 @@ fn chief(data: &Data<'_>, value: impl Fn(&Subject, &str) -> Option<f64>) -> Stri
     let mut parts = Vec::new();
     for subject in data.of_kind(Kind::Flow) {
         let mut part = String::new();
-        for (metric, what) in
-            [("goodput_mbps", ""), ("rtt_p95_ms", ", RTT p95"), ("ping_p95_ms", " p95")]
-        {
+        // A ping delivers nothing to anybody.
+        let metrics: &[(&str, &str)] = match value(subject, "ping_sent") {
+            Some(_) => &[("ping_p95_ms", " p95")],
+            None => &[("goodput_mbps", ""), ("rtt_p95_ms", ", RTT p95")],
+        };
+        for (metric, what) in metrics {
             if let Some(value) = value(subject, metric) {
                 let (factor, unit) = names::stepped(data.plan, metric, value.abs());
                 let _ = write!(part, "{what} {} {unit}", number(value * factor));

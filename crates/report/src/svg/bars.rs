@@ -63,14 +63,15 @@ pub(crate) fn bars(
     let (left, top, height) = frame(categories, width);
     let spread = values.iter().copied().fold(0.0, f64::max)
         / values.iter().copied().filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
-    let numbers = categories
+    let means = categories
         .iter()
         .flat_map(|category| &category.groups)
-        .filter_map(|group| Some(text_width(&at_bar(&Mean::of(&group.points)?, unit)) * SMALL));
-    // Room for the number at the end of the longest bar.
+        .filter_map(|group| Mean::of(&group.points));
+    // Room for what stands at the end of the longest row.
+    let texts = means.map(|mean| text_width(&at_row(&mean, layout, unit)) * SMALL);
     let right = match layout {
-        Layout::Bars => width - numbers.fold(40.0, f64::max).min(width / 4.0) - 6.0,
-        Layout::Boxes => width - 16.0,
+        Layout::Bars => width - texts.fold(40.0, f64::max).min(width / 4.0) - 6.0,
+        Layout::Boxes => width - texts.fold(10.0, f64::max).min(width / 4.0) - 6.0,
     };
     let scale = if layout == Layout::Boxes && spread > 8.0 && values.iter().all(|v| *v > 0.0) {
         Scale::log(values, left, right)
@@ -137,7 +138,7 @@ pub(crate) fn shares(categories: &[Category], axis: &str, width: f64) -> String 
                 class(group.colour),
                 (to - x).max(0.0),
                 Esc(&format!("{}, {}", category.label, group.label)),
-                estimate(mean.mean * 100.0, mean.half_width.map(|half| half * 100.0), "%")
+                Esc(&estimate(mean.mean * 100.0, mean.half_width.map(|half| half * 100.0), "%"))
             );
             if to - x > 34.0 {
                 let _ = write!(
@@ -180,13 +181,14 @@ fn row(
             "<text class=\"none\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
             scale.ticks().first().map_or(0.0, |(tick, _)| scale.at(*tick)) + 4.0,
             y + 4.0,
-            no_value(&group.points)
+            Esc(&no_value(&group.points))
         );
         return;
     };
     let _ = write!(out, "<g class=\"{}\">", class(group.colour));
     let values: Vec<f64> = group.points.iter().map(|point| point.value).collect();
     let who = format!("{category}, {}", group.label);
+    let mut right = f64::MIN;
     match layout {
         Layout::Bars => {
             let (zero, end) = (scale.at(0.0), scale.at(mean.mean));
@@ -200,7 +202,7 @@ fn row(
                 Esc(&who),
                 Esc(&(shown_with_unit(mean.mean, mean.half_width, unit) + &lacking(&mean)))
             );
-            let mut right = end.max(zero);
+            right = end.max(zero);
             if let Some(half) = mean.half_width.filter(|half| *half > 0.0) {
                 let (low, high) = (mean.mean - half, mean.mean + half);
                 let (a, b) = (scale.clamped(low), scale.clamped(high));
@@ -214,14 +216,6 @@ fn row(
                 }
                 *out += "\"/>";
             }
-            let right = values.iter().map(|value| scale.at(*value)).fold(right, f64::max);
-            let _ = write!(
-                out,
-                "<text class=\"value\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-                right + 6.0,
-                y + 4.0,
-                at_bar(&mean, unit)
-            );
         }
         Layout::Boxes => {
             let at = |q: f64| scale.at(stats::quantile(&values, q).unwrap_or(mean.mean));
@@ -230,7 +224,7 @@ fn row(
                 out,
                 "<g><path class=\"whisker\" d=\"M{low:.1} {y:.1}H{high:.1}\"/><rect class=\"box\" \
                  x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"12\"/><path class=\"median\" \
-                 d=\"M{q2:.1} {:.1}V{:.1}\"/><title>{}: median {} {}, quartiles {} to {}</title></g>",
+                 d=\"M{q2:.1} {:.1}V{:.1}\"/><title>{}: median {} {}, quartiles {} to {}{}</title></g>",
                 q1.min(q3),
                 y - 6.0,
                 (q3 - q1).abs().max(0.8),
@@ -241,8 +235,20 @@ fn row(
                 Esc(unit),
                 number(stats::quantile(&values, 0.25).unwrap_or(mean.mean)),
                 number(stats::quantile(&values, 0.75).unwrap_or(mean.mean)),
+                Esc(&lacking(&mean))
             );
         }
+    }
+    let right = values.iter().map(|value| scale.at(*value)).fold(right, f64::max);
+    let text = at_row(&mean, layout, unit);
+    if !text.is_empty() {
+        let _ = write!(
+            out,
+            "<text class=\"value\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            right + 6.0,
+            y + 4.0,
+            Esc(&text)
+        );
     }
     let points = visible(&group.points, |point| (scale.at(point.value), 0.0));
     for (at, point) in points.iter().enumerate() {
@@ -262,13 +268,15 @@ fn row(
     *out += "</g>";
 }
 
-/// The number at a bar. A mean over only some of the samples says so.
-fn at_bar(mean: &Mean, unit: &str) -> String {
-    let counted = mean.lacking().map_or(String::new(), |n| format!(" ({n})"));
-    shown(mean.mean, unit) + &counted
+/// What stands at the end of a row: at a bar its number, and at either of how many samples it is if some
+/// are missing.
+fn at_row(mean: &Mean, layout: Layout, unit: &str) -> String {
+    let counted = mean.lacking().map(|counted| format!("({counted})"));
+    let number = (layout == Layout::Bars).then(|| shown(mean.mean, unit));
+    number.into_iter().chain(counted).collect::<Vec<_>>().join(" ")
 }
 
-/// How wide the numbers at bars are, beside other text.
+/// How wide the texts at the ends of rows are, beside other text.
 const SMALL: f64 = 0.92;
 
 fn labels(categories: &[Category], left: f64) -> Vec<Vec<String>> {
@@ -357,6 +365,30 @@ mod tests {
         let whisker = svg.split("class=\"whisker\"").nth(1).expect("there is one");
         let path = whisker.split('>').next().expect("it ends");
         assert!(!path.contains('V'), "both ends lie outside: {path}");
+    }
+
+    /// A drawing stands in files of its own, too, which are XML.
+    #[test]
+    fn less_than_a_number_is_written_as_xml_has_it() {
+        let point = Point { run: 0, seed: 1, value: 0.0071, counted: Counted::ONE };
+        let group = Group { colour: 0, label: "bbr".into(), points: vec![point].into() };
+        let categories = [Category { label: "fq".into(), groups: vec![group] }];
+        let svg = bars(&categories, Layout::Bars, "loss (%)", "%", &[], 480.0);
+        assert!(svg.contains(">&lt;0.01</text>"), "{svg}");
+    }
+
+    #[test]
+    fn a_box_over_some_of_the_samples_says_of_how_many() {
+        let of = |counted: Counted| {
+            let point = Point { run: 0, seed: 1, value: 143.0, counted };
+            let group = Group { colour: 0, label: "bbr".into(), points: vec![point].into() };
+            let categories = [Category { label: "fq".into(), groups: vec![group] }];
+            bars(&categories, Layout::Boxes, "delay (ms)", "ms", &[], 480.0)
+        };
+        let some = of(Counted { known: 147, of: 401 });
+        assert!(some.contains(">(147 of 401)</text>"), "{some}");
+        assert!(some.contains("over 147 of 401</title>"), "{some}");
+        assert!(!of(Counted::ONE).contains("class=\"value\""));
     }
 
     #[test]

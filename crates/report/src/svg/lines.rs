@@ -186,12 +186,13 @@ fn stroke(out: &mut String, line: &Line, unit: &str, x: &Scale, y: &Scale, is_de
         let lacking = mean.lacking().map_or(String::new(), |n| format!(", over {n}"));
         let _ = write!(
             out,
-            "<g class=\"mean{}\">{}<title>{}, {}: {}{lacking}</title></g>",
+            "<g class=\"mean{}\">{}<title>{}, {}: {}{}</title></g>",
             if lacking.is_empty() { "" } else { " part" },
             symbol(line.colour, x.at(spot.x), y.clamped(mean.mean), 4.6),
             Esc(&line.label),
             Esc(&spot.named),
-            Esc(&shown_with_unit(mean.mean, mean.half_width, unit))
+            Esc(&shown_with_unit(mean.mean, mean.half_width, unit)),
+            Esc(&lacking)
         );
     }
     *out += "</g>";

@@ -160,10 +160,18 @@ pub(crate) fn of_view(data: &Data<'_>, spreads: &Spreads, view: &View) -> Vec<Fi
         });
     }
     if out.is_empty() {
-        let nothing = format!(
-            "<p class=\"note\">Nothing that this view asks for ({}) was measured.</p>",
-            Esc(&if view.y.is_empty() { "verdicts".to_owned() } else { view.y.join(", ") })
-        );
+        let asked = if view.y.is_empty() { "verdicts".to_owned() } else { view.y.join(", ") };
+        let nothing = match &view.x {
+            Some(x) if view.kind == ViewKind::Scatter => format!(
+                "<p class=\"note\">Nothing has both {} and {}, so there is no point to draw.</p>",
+                Esc(x),
+                Esc(&asked)
+            ),
+            _ => format!(
+                "<p class=\"note\">Nothing that this view asks for ({}) was measured.</p>",
+                Esc(&asked)
+            ),
+        };
         out.push(Head { id: &id, title: &title, caption: &caption }.figure(Body::Html(nothing)));
     }
     out

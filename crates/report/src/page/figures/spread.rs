@@ -5,6 +5,7 @@ use sojourn_metrics::stats::Ecdf;
 use super::frame::{Frame, grouped};
 use super::panels::{Body, Figure, Head, figure};
 use crate::data::{Point, Subject};
+use crate::markup::Esc;
 use crate::names::{self, capital};
 use crate::number::number;
 use crate::spread::{MOST_APART, Pooled, Shares, Spread, Spreads, quantile};
@@ -130,6 +131,10 @@ pub(super) fn delay_figure(
         ),
         false => explained.to_owned(),
     };
+    let explained = match fewest(frame, metric) {
+        Some(lost) if !some_open => format!("{explained} {lost}"),
+        _ => explained,
+    };
     let caption = match head.caption {
         "" => explained,
         own => format!("{own} {explained}"),
@@ -137,6 +142,32 @@ pub(super) fn delay_figure(
     figure(&Head { caption: &caption, ..*head }, frame.legend(None), &drawn, |here, width| {
         curves(here, &x, "samples up to here", Axis::Tails, &all, width)
     })
+}
+
+/// What is in no curve because it was lost, and where most was; `None` if nothing was.
+fn fewest(frame: &Frame<'_>, metric: &str) -> Option<String> {
+    let data = frame.data;
+    if !["ping", "owd", "frame_delay"].contains(&metric) {
+        return None;
+    }
+    let median = format!("{metric}_p50_ms");
+    let means = frame.scenarios.iter().flat_map(|scenario| {
+        frame.subjects.iter().filter_map(|subject| {
+            let counted = data.points(*scenario, subject, &median).counted();
+            counted.lacking().map(|lacking| (*scenario, subject, counted, lacking))
+        })
+    });
+    let (scenario, subject, _, lacking) =
+        means.min_by(|a, b| a.2.share().total_cmp(&b.2.share()))?;
+    let place = match data.label(scenario) {
+        label if data.plan.scenarios.len() > 1 => format!("{}, {label}", subject.label()),
+        _ => subject.label().to_owned(),
+    };
+    Some(format!(
+        "What was lost is in no curve; most was lost of {}: {} arrived.",
+        Esc(&place),
+        Esc(&lacking)
+    ))
 }
 
 /// A distribution in words.
