@@ -150,10 +150,10 @@ fn fewest(frame: &Frame<'_>, metric: &str) -> Option<String> {
     if !["ping", "owd", "frame_delay"].contains(&metric) {
         return None;
     }
-    let median = format!("{metric}_p50_ms");
+    let median = &format!("{metric}_p50_ms")[..];
     let means = frame.scenarios.iter().flat_map(|scenario| {
-        frame.subjects.iter().filter_map(|subject| {
-            let counted = data.points(*scenario, subject, &median).counted();
+        frame.subjects.iter().filter_map(move |subject| {
+            let counted = data.points(*scenario, subject, median).counted();
             counted.lacking().map(|lacking| (*scenario, subject, counted, lacking))
         })
     });
