@@ -99,7 +99,8 @@ pub struct ScenarioSpec {
     /// Flows as flent's tests of these names start them, beside those of this file; a flow of the same name
     /// in the file takes the place of one. `rrul`, `rrul_be`, `tcp_nup n=4`, `tcp_ndown n=4`, `rtt_fair rtt1=20ms
     /// rtt2=50ms rtt3=100ms rtt4=200ms`, `http`. Without `duration` and `warmup` they are flent's, 70 s and 5 s; the
-    /// load begins at 5 s and ends 5 s before the end.
+    /// load begins at 5 s and ends 5 s before the end. `rpm limit=20s`, which is none of flent's, is a test of
+    /// responsiveness each way, and lasts twice its limit.
     #[allow(dead_code)]
     #[schemars(with = "Option<String>")]
     workload: Option<IgnoredAny>,
