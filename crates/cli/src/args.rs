@@ -406,8 +406,8 @@ pub(crate) struct ReplayArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Of which kind: cca, queue, carrier, app, sizes, engine, model, radio, rate, loss, jitter, reorder,
-    /// policer, metric or study; a summary if left out. Or a name, of whatever kind: `list cake`. Or what one calls it: `list latency`
+    /// Of which kind: cca, queue, carrier, app, control, source, voice, sizes, engine, model, radio, mode, rate, loss,
+    /// jitter, reorder, policer, metric or study; a summary if left out. Or a name, of whatever kind: `list cake`. Or what one calls it: `list latency`
     pub(crate) kind: Option<String>,
     /// Only this one, or what is called so: `list queue cake`, `list metric completion`
     #[arg(requires = "kind")]
