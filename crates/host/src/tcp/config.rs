@@ -51,12 +51,13 @@ sojourn_core::params! {
             "the application writes only while fewer bytes than these are unsent (`TCP_NOTSENT_LOWAT`); without it \
              as long as the send buffer has room";
         pub blocking: bool as Truth = "true",
-            "an application whose call has found too little memory sleeps in it and goes on (`send` of a blocking socket); `false`: it returns,              and calls again when it is told that there is room, as programs do that wait for many sockets at once";
+            "an application whose call has found too little memory sleeps in it and goes on (`send` of a blocking socket); `false`: it returns, \
+             and calls again when it is told that there is room, as programs do that wait for many sockets at once";
         pub ecn: Option<EcnOffer> as Maybe<EcnOffer> = "",
             "what the sender asks for in the handshake; `off`: no ECN (`tcp_ecn=2`); `classic`: one echo a \
              round trip (`tcp_ecn=1`, RFC 3168); `accecn`: counters of marks (`tcp_ecn=3`, RFC 9768), or what \
              of `classic` the receiver has; without it what `cca` asks for: prague and bbr2 with ecn=ect1 \
-             accecn, dctcp and bbr2 with ecn=on classic, else off";
+             accecn, dctcp, bbr2 with ecn=on and bbr3-linux with ecn_low classic, else off";
         pub receiver_ecn: EcnSupport = "accecn",
             "what the receiver agrees to; `dctcp`: `classic`, echoing mark by mark (RFC 8257 section 3.2), \
              which `accecn` does too where only classic ECN is asked for and `cca` wants it";
