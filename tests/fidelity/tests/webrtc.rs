@@ -44,6 +44,7 @@ const MISSED: &[(&str, &str, &str)] = &[
     ("chr-tcp-cubic-4M-codel", "tcp_kbps tcp", CODEL),
     ("chr-tcp-cubic-4M-codel", "loss alone2", CODEL),
     ("chr-tcp-cubic-4M-fq_codel", "wait_p95_ms alone1", ONE_OF_THREE),
+    ("chr-tcp-cubic-4M-fq_codel", "loss alone2", NEAR),
     ("chr-tcp-reno-4M-2bdp", "loss tcp", NEAR),
     ("chr-tcpfirst-bbr-10M-4bdp", "media_kbps media_end", NEAR),
     ("chr-tcpfirst-cubic-4M-2bdp", "loss both", NEAR),

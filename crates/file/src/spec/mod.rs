@@ -24,7 +24,7 @@ pub use queue::{Buffer, QueueSpec};
 pub use radio::{Access, LostBlockAck, Queueing, RADIO, RadioSpec, StationSpec};
 pub(crate) use settings::blamed;
 pub use settings::{Settings, WrongSetting};
-pub use text::{Notation, OfdmaSpec, Text};
+pub use text::{Notation, OfdmaSpec, ProtectionSpec, RtsThreshold, Text};
 pub use truth::Truth;
 pub use when::WhenSpec;
 

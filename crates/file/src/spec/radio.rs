@@ -2,13 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use sojourn_core::{Bytes, Param, Params, Span};
+use sojourn_core::{Param, Params, Span};
 use sojourn_wifi::mac::edca::Parameters;
 use sojourn_wifi::ofdma::Ofdma;
 use sojourn_wifi::phy::Mode;
 use sojourn_wifi::rate::{ControlSpec, Fading, MinstrelConfig, Place, Presence, SignalConfig};
 
-use super::{OfdmaSpec, QueueSpec, Text, Truth};
+use super::{OfdmaSpec, ProtectionSpec, QueueSpec, RtsThreshold, Text, Truth};
 
 /// What of a radio has parameters: name, what it is, parameters.
 pub const RADIO: [(&str, &str, &[Param]); 4] =
@@ -45,13 +45,13 @@ pub struct RadioSpec {
     /// share a frame as far as they fit: two of 1500 bytes need 3046.
     #[schemars(extend("default" = "0"))]
     pub amsdu: Option<u32>,
-    /// Longer frames and aggregates are sent behind an RTS.
+    /// Longer frames and aggregates are sent behind an RTS; `never` for none.
     #[schemars(extend("default" = "never"))]
-    pub rts_threshold: Option<Text<Bytes>>,
+    pub rts_threshold: Option<Text<RtsThreshold>>,
     /// An RTS and a CTS in this mode go before every frame of 802.11n and 802.11ax, as the standard asks in cells with
-    /// older stations: `dsss 11`, `ofdm 24`.
+    /// older stations: `dsss 11`, `ofdm 24`, or `off`.
     #[schemars(extend("default" = "off"))]
-    pub protection: Option<Text<Mode>>,
+    pub protection: Option<Text<ProtectionSpec>>,
     /// How stations and access point contend. `edca`: by access categories (QoS). `dcf`: all traffic in one category, with
     /// the parameters `be`; counters step after idle slots, and frames have no QoS Control. It is 802.11a's, without aggregates.
     #[schemars(extend("default" = "edca"))]

@@ -9,6 +9,7 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 use sojourn_core::{Bytes, ETHERNET_HEADER, Framing, Params, Rate, Span, SpecError, Words};
 use sojourn_link::{FixedSpec, RateSpec};
 use sojourn_wifi::ofdma::Ofdma;
+use sojourn_wifi::phy::Mode;
 use sojourn_wifi::rate::{ControlSpec, Fading, Place, Presence, SignalConfig};
 
 use super::{Buffer, QueueSpec, WhenSpec};
@@ -77,6 +78,14 @@ impl<T: Notation> JsonSchema for Text<T> {
 /// OFDMA of a radio, or none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OfdmaSpec(pub Option<Ofdma>);
+
+/// The mode of an RTS and CTS before every frame, or none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ProtectionSpec(pub Option<Mode>);
+
+/// From which size on frames are sent behind an RTS, or none are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RtsThreshold(pub Option<Bytes>);
 
 /// An engine by its name. Which there are, the registry knows that a file is read with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,11 +204,11 @@ notation!(
     link_rate
 );
 notation!(
-    sojourn_wifi::phy::Mode,
+    Mode,
     "radio mode",
     "a mode of a radio, such as ht mcs 15 sgi",
     ["ht mcs 15 sgi", "he mcs 11 nss 2 width 80MHz gi 0.8us", "ofdm 54"],
-    sojourn_wifi::phy::Mode::parse
+    Mode::parse
 );
 notation!(
     sojourn_wifi::mac::edca::Parameters,
@@ -214,6 +223,26 @@ notation!(
     "on or off, such as on proportional-fair",
     ["on", "off", "on uplink off in-turn", "on proportional-fair random_units 2"],
     |text| Ofdma::parse_switched(text).map(OfdmaSpec)
+);
+notation!(
+    ProtectionSpec,
+    "radio mode",
+    "off, or a mode of a radio, such as ofdm 24",
+    ["off", "dsss 11", "ofdm 24"],
+    |text: &str| match text.trim() {
+        "off" => Ok(ProtectionSpec(None)),
+        mode => Mode::parse(mode).map(|mode| ProtectionSpec(Some(mode))),
+    }
+);
+notation!(
+    RtsThreshold,
+    "size",
+    "never, or a size such as 500B",
+    ["never", "500B"],
+    |text: &str| match text.trim() {
+        "never" => Ok(RtsThreshold(None)),
+        size => size.parse().map(|size| RtsThreshold(Some(size))),
+    }
 );
 notation!(
     SignalConfig,

@@ -160,11 +160,10 @@ fn add(
     cell.station = parameters(Parameters::EDCA, [&spec.bk, &spec.be, &spec.vi, &spec.vo]);
     cell.access_point =
         parameters(cell.station, [&spec.ap_bk, &spec.ap_be, &spec.ap_vi, &spec.ap_vo]);
-    cell.rts_threshold = spec
-        .rts_threshold
-        .as_ref()
-        .map_or(u32::MAX, |octets| u32::try_from(octets.value.as_u64()).unwrap_or(u32::MAX));
-    cell.protection = spec.protection.as_ref().map(|mode| mode.value);
+    let rts_threshold = Text::value_or_default(&spec.rts_threshold).0;
+    cell.rts_threshold =
+        rts_threshold.map_or(u32::MAX, |octets| u32::try_from(octets.as_u64()).unwrap_or(u32::MAX));
+    cell.protection = Text::value_or_default(&spec.protection).0;
     cell.ofdma = spec.ofdma.as_ref().and_then(|ofdma| ofdma.value.0.clone());
     cell.check_protection().map_err(|problem| Wrong::new(format!("{key}.protection"), problem))?;
     cell.retry_limit = spec.retries.unwrap_or(cell.retry_limit);

@@ -73,6 +73,16 @@ fn an_access_point_may_contend_otherwise_and_stations_have_weights() {
     );
 }
 
+/// So that a factor can have them among its values.
+#[test]
+fn what_a_cell_lacks_by_default_can_be_written() {
+    let with = |words: &str| scenario(&changed(RADIO, "aggregate_frames = 32", words)).canonical();
+    let without = with("");
+    assert_eq!(with("protection = \"off\"\nrts_threshold = \"never\""), without);
+    assert_ne!(with("protection = \"ofdm 24\""), without);
+    assert_ne!(with("rts_threshold = \"500B\""), without);
+}
+
 #[test]
 fn factors_reach_radios_and_their_stations() {
     let factors = "[factors]\n\"radio.wifi.queueing\" = [\"fifo\", \"mac80211\"]\n\
