@@ -82,7 +82,7 @@ app = "ping"
     let all = row("?open", "all");
     assert!(all.contains("1/2"), "{all}");
     assert!(all.contains("held in 1 scenario, could not be tested in 1: 'completion_max"), "{all}");
-    assert!(all.contains("0 of 1 samples"), "{all}");
+    assert!(all.contains("0 of 1 transfers had ended"), "{all}");
     let ping = row("✓held", "ping");
     assert!(ping.contains("samples: the others were lost, or under way at the end"), "{ping}");
     let note = "note: claim 'same': 'goodput(t) <= goodput(t)' compares a metric with itself";
