@@ -491,14 +491,7 @@ fn a_figure_stands_alone_as_a_drawing() {
 
 #[test]
 fn what_is_true_of_several_flows_is_said_once() {
-    let mut results = specimen::results();
-    results.plan.views = vec![view("rtt", ViewKind::Bars, "rtt_p95_ms", &["cubic", "bbr3"])];
-    let column = results.table.metrics.iter().position(|one| one == "rtt_p95_ms").unwrap();
-    for row in
-        results.table.rows.iter_mut().filter(|row| ["cubic", "bbr3"].contains(&&row.name[..]))
-    {
-        row.values.set(column, Some(10.0 + f64::from(row.scenario)));
-    }
+    let results = results_with_rtts(&["cubic", "bbr3"], |scenario, _| 10.0 + f64::from(scenario));
     let html = page(&results);
     let html = markup(&html);
     let findings = html.split("<ul class=\"findings\">").nth(1).unwrap();
@@ -755,18 +748,33 @@ fn findings(results: &Results) -> String {
     findings.split("</ul>").next().unwrap().to_owned()
 }
 
+/// Results whose first view shows the round-trip times of these flows, which are this, by scenario and by the place of
+/// the seed among five.
+fn results_with_rtts(flows: &[&str], value: impl Fn(u32, u32) -> f64) -> Results {
+    let mut results = specimen::results();
+    results.plan.views = vec![view("rtt", ViewKind::Bars, "rtt_p95_ms", flows)];
+    let column = rtt_column(&results);
+    for row in results.table.rows.iter_mut().filter(|row| flows.contains(&&*row.name)) {
+        row.values.set(column, Some(value(row.scenario, row.run % 5)));
+    }
+    results
+}
+
+fn rtt_column(results: &Results) -> usize {
+    results.table.metrics.iter().position(|one| one == "rtt_p95_ms").unwrap()
+}
+
 /// The answer where the round-trip time of `cubic` is this, by scenario and by the place of the seed
 /// among five.
 fn findings_of(value: impl Fn(u32, u32) -> f64) -> String {
-    let mut results = specimen::results();
-    results.plan.views = vec![view("rtt", ViewKind::Bars, "rtt_p95_ms", &["cubic"])];
-    let column = results.table.metrics.iter().position(|one| one == "rtt_p95_ms").unwrap();
+    let mut results = results_with_rtts(&["cubic"], value);
+    let column = rtt_column(&results);
     // Nothing else has a value, so there is one sentence.
     let metrics = results.table.metrics.len();
     for row in &mut results.table.rows {
-        (0..metrics).for_each(|metric| row.values.set(metric, None));
-        if row.name == "cubic" {
-            row.values.set(column, Some(value(row.scenario, row.run % 5)));
+        let is_cubic = row.name == "cubic";
+        for metric in (0..metrics).filter(|metric| !is_cubic || *metric != column) {
+            row.values.set(metric, None);
         }
     }
     let text = findings(&results);
@@ -818,13 +826,7 @@ fn scenarios_whose_intervals_lie_apart_are_not_called_alike() {
 
 #[test]
 fn what_the_first_view_shows_is_said_first_even_if_it_does_not_differ() {
-    let mut results = specimen::results();
-    results.plan.views = vec![view("rtt", ViewKind::Bars, "rtt_p95_ms", &["cubic"])];
-    let column = results.table.metrics.iter().position(|one| one == "rtt_p95_ms").unwrap();
-    for row in results.table.rows.iter_mut().filter(|row| row.name == "cubic") {
-        row.values.set(column, Some(50.0 + f64::from(row.run % 5)));
-    }
-    let text = findings(&results);
+    let text = findings(&results_with_rtts(&["cubic"], |_, seed| 50.0 + f64::from(seed)));
     let first = text.split("<li>").nth(1).expect("there are sentences");
     assert!(first.starts_with("RTT, 95th percentile of cubic is the same everywhere"), "{first}");
 }
@@ -842,20 +844,14 @@ fn scenarios_that_tie_are_no_winner() {
 
 #[test]
 fn the_answer_says_which_factor_decides() {
-    let mut results = specimen::results();
-    results.plan.views = vec![view("rtt", ViewKind::Bars, "rtt_p95_ms", &["cubic"])];
-    let column = results.table.metrics.iter().position(|one| one == "rtt_p95_ms").unwrap();
-    let mut set = |value: &dyn Fn(u32) -> f64| {
-        for row in results.table.rows.iter_mut().filter(|row| row.name == "cubic") {
-            row.values.set(column, Some(value(row.scenario)));
-        }
-        findings(&results)
+    let of = |value: &dyn Fn(u32) -> f64| {
+        findings(&results_with_rtts(&["cubic"], |scenario, _| value(scenario)))
     };
     // Scenarios are queues times three round-trip times.
-    let text = set(&|scenario| [10.0, 20.0, 40.0][scenario as usize % 3]);
+    let text = of(&|scenario| [10.0, 20.0, 40.0][scenario as usize % 3]);
     assert!(text.contains("4 times as much); rtt decides 100 % of it."), "{text}");
     // Plus and minus over a chequerboard: every mean of a row or column is the same.
-    let text = set(&|scenario| match (scenario / 3 % 2, scenario % 3) {
+    let text = of(&|scenario| match (scenario / 3 % 2, scenario % 3) {
         (0, 0) | (1, 1) => 20.0,
         (0, 1) | (1, 0) => 5.0,
         _ => 10.0,

@@ -347,20 +347,20 @@ mod tests {
     use super::*;
     use crate::data::{Counted, Point};
 
+    /// The drawing of one group, which has these values, each counted like this.
+    fn drawn(values: &[f64], counted: Counted, layout: Layout, title: &str, unit: &str) -> String {
+        let point =
+            |(run, value): (u32, &f64)| Point { run, seed: run.into(), value: *value, counted };
+        let points = (0..).zip(values).map(point).collect::<Vec<_>>().into();
+        let group = Group { colour: 0, label: "bbr".into(), points };
+        let categories = [Category { label: "fq".into(), groups: vec![group] }];
+        bars(&categories, layout, title, unit, &[], 480.0)
+    }
+
     #[test]
     fn the_interval_of_two_seeds_does_not_stretch_the_axis() {
         // A mean of 11 with 12.7 to both sides.
-        let points = [10.0, 12.0].into_iter().zip(0..);
-        let point = |(value, run): (f64, u32)| Point {
-            run,
-            seed: run.into(),
-            value,
-            counted: Counted::ONE,
-        };
-        let points = points.map(point).collect::<Vec<_>>().into();
-        let group = Group { colour: 0, label: "bbr".into(), points };
-        let categories = [Category { label: "fq".into(), groups: vec![group] }];
-        let svg = bars(&categories, Layout::Bars, "delay (ms)", "ms", &[], 480.0);
+        let svg = drawn(&[10.0, 12.0], Counted::ONE, Layout::Bars, "delay (ms)", "ms");
         assert!(svg.contains(">10</text>") && !svg.contains(">20</text>"), "{svg}");
         let whisker = svg.split("class=\"whisker\"").nth(1).expect("there is one");
         let path = whisker.split('>').next().expect("it ends");
@@ -370,21 +370,13 @@ mod tests {
     /// A drawing stands in files of its own, too, which are XML.
     #[test]
     fn less_than_a_number_is_written_as_xml_has_it() {
-        let point = Point { run: 0, seed: 1, value: 0.0071, counted: Counted::ONE };
-        let group = Group { colour: 0, label: "bbr".into(), points: vec![point].into() };
-        let categories = [Category { label: "fq".into(), groups: vec![group] }];
-        let svg = bars(&categories, Layout::Bars, "loss (%)", "%", &[], 480.0);
+        let svg = drawn(&[0.0071], Counted::ONE, Layout::Bars, "loss (%)", "%");
         assert!(svg.contains(">&lt;0.01</text>"), "{svg}");
     }
 
     #[test]
     fn a_box_over_some_of_the_samples_says_of_how_many() {
-        let of = |counted: Counted| {
-            let point = Point { run: 0, seed: 1, value: 143.0, counted };
-            let group = Group { colour: 0, label: "bbr".into(), points: vec![point].into() };
-            let categories = [Category { label: "fq".into(), groups: vec![group] }];
-            bars(&categories, Layout::Boxes, "delay (ms)", "ms", &[], 480.0)
-        };
+        let of = |counted| drawn(&[143.0], counted, Layout::Boxes, "delay (ms)", "ms");
         let some = of(Counted { known: 147, of: 401 });
         assert!(some.contains(">(147 of 401)</text>"), "{some}");
         assert!(some.contains("over 147 of 401</title>"), "{some}");
@@ -394,10 +386,7 @@ mod tests {
     #[test]
     fn a_long_number_at_the_longest_bar_has_room() {
         let of = |counted: Counted| {
-            let point = Point { run: 0, seed: 1, value: 143.0, counted };
-            let group = Group { colour: 0, label: "bbr".into(), points: vec![point].into() };
-            let categories = [Category { label: "fq".into(), groups: vec![group] }];
-            let svg = bars(&categories, Layout::Bars, "delay (ms)", "ms", &[], 480.0);
+            let svg = drawn(&[143.0], counted, Layout::Bars, "delay (ms)", "ms");
             let at = svg.split("class=\"value\" x=\"").nth(1).expect("the number is there");
             let (x, rest) = at.split_once('"').expect("the place ends");
             let text = rest.split(['>', '<']).nth(1).expect("the text is there").to_owned();
