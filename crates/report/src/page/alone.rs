@@ -69,7 +69,8 @@ fn over_time(data: &Data<'_>, series: &SeriesView) -> Figure {
     let (key, drawings) = match &series.overlay {
         Some(overlay) => (overlay.key(), overlay.draw(&view.y[0]).into_iter().collect()),
         None => {
-            let key = series.runs.first().map(|(run, _)| still::key(data, scenario(*run)));
+            let key =
+                series.runs.first().map(|(run, _)| still::key(data, scenario(*run), &view.of));
             // One below the other: each is as wide as a page.
             let drawing = |(run, svg): &(u32, String)| Drawing {
                 name: Esc(&data.label(scenario(*run))).to_string(),

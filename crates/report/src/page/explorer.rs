@@ -65,7 +65,7 @@ pub(crate) fn write_view(out: &mut String, data: &Data<'_>, drawn: &SeriesView) 
         return;
     }
     if let Some((run, _)) = drawn.runs.first() {
-        *out += &key(data, data.plan.runs[*run as usize].scenario as usize).html();
+        *out += &key(data, data.plan.runs[*run as usize].scenario as usize, &view.of).html();
     }
     *out += "<div class=\"panels\">";
     for (run, svg) in &drawn.runs {

@@ -80,7 +80,7 @@ fn write_scenario(
             data.plan.runs[run.run as usize].seed,
             drawn_of(planned),
             zoom(run),
-            key(data, scenario).html(),
+            key(data, scenario, &[]).html(),
             run.timeline
         );
         *out += &run.calls;

@@ -11,17 +11,19 @@ use crate::data::Data;
 use crate::names;
 use crate::svg::{Key, Panel, Size, Trace, timeline};
 
-/// Colours of flows and queues in still figures.
-pub(crate) fn key(data: &Data<'_>, scenario: usize) -> Key {
+/// Colours of flows and queues in still figures, of those named in `of` if there are any.
+pub(crate) fn key(data: &Data<'_>, scenario: usize, of: &[String]) -> Key {
     let planned = &data.plan.scenarios[scenario];
     let mut entries: Vec<(Option<usize>, usize, String)> = Vec::new();
-    for flow in planned.flows.iter() {
+    let is_shown = |names: &[&String]| of.is_empty() || names.iter().any(|name| of.contains(name));
+    for flow in planned.flows.iter().filter(|flow| is_shown(&[&flow.name, &flow.group])) {
         if entries.len() < MOST_TRACES && !entries.iter().any(|(_, _, text)| *text == flow.group) {
             let colour = data.colour_of_flow(&flow.group);
             entries.push((Some(colour), colour, flow.group.clone()));
         }
     }
-    for (at, queue) in planned.queues.iter().enumerate().take(4) {
+    let queues = planned.queues.iter().enumerate().take(4);
+    for (at, queue) in queues.filter(|(_, queue)| is_shown(&[&queue.name])) {
         entries.push((Some(at + 4), at + 4, format!("{} (queue)", queue.name)));
     }
     Key(entries)

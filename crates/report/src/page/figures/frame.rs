@@ -91,7 +91,8 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The factors that neither axis nor colour shows, and that do not follow from those.
+    /// The factors that neither axis nor colour shows, that do not follow from those, and that are not
+    /// the same in all scenarios of the figure.
     fn panel(&self, scenario: usize, subject: &Subject) -> String {
         let data = self.data;
         let mut used: Vec<usize> = [self.x, self.colour]
@@ -106,6 +107,7 @@ impl<'a> Frame<'a> {
         let follows = |factor: &usize| used.iter().any(|used| data.follows(*factor, *used));
         let companions: Vec<usize> = (0..data.plan.factors.len()).filter(follows).collect();
         used.extend(companions);
+        used.extend(data.varying.iter().filter(|factor| !self.varying.contains(factor)));
         let mut parts = Vec::new();
         if self.subjects.len() > 1 && ![self.x, self.colour].contains(&Some(Split::Subject)) {
             parts.push(subject.label().to_owned());

@@ -1,5 +1,6 @@
-//! What whole shipped studies come to is kept in `verdicts.toml` beside this file. `bash .ci/test verdicts` renews it. It is of today's
-//! models and studies, and pages count the claims that hold as it does.
+//! What whole shipped studies come to: which claims hold and what was measured, in `verdicts.toml` beside this file, and the figures of
+//! their pages, `FILE.VIEW.svg` beside the study. `bash .ci/test verdicts` renews both. The verdicts are of today's models and studies,
+//! and pages count the claims that hold as they do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use sojourn_study::digest::Digest;
-use sojourn_study::results::Verdict;
+use sojourn_study::results::{ClaimResult, Folder, Verdict};
 use sojourn_study::{Overrides, Study, runner};
 
 /// Studies that no machine can be asked to run whole, and why.
@@ -43,6 +44,9 @@ struct Whole {
     fails: Vec<String>,
     /// Could not be tested, such as for want of samples.
     open: Vec<String>,
+    /// Means over seeds by claim, one for each comparison: `0.41, 2.56 Mbit/s`.
+    #[serde(default)]
+    measured: BTreeMap<String, String>,
 }
 
 impl Whole {
@@ -175,12 +179,15 @@ fn renewed() {
         };
         if is_wanted {
             let began = Instant::now();
-            let whole = run(name, study);
+            let (whole, changed) = run(name, study);
             let (held, of) = (whole.holds.len(), whole.claims());
             println!(
                 "{name}: {held} of {of} claims hold, in {:.0} s",
                 began.elapsed().as_secs_f64()
             );
+            for figure in changed {
+                println!("    draws studies/{figure} anew");
+            }
             verdicts.insert(name.clone(), whole);
             waiting.remove(name);
             write(&waiting, &verdicts);
@@ -190,7 +197,8 @@ fn renewed() {
     assert!(unknown.is_empty(), "no study that is run whole has such a name: {unknown:?}");
 }
 
-fn run(name: &str, study: &Study) -> Whole {
+/// What it came to, and the figures that became others.
+fn run(name: &str, study: &Study) -> (Whole, Vec<String>) {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name.replace(['/', '.'], "-"));
     let options = runner::Options::new(&out);
     let summary = runner::run(study, &options, &|_| {}).or_else(|error| match error {
@@ -203,24 +211,104 @@ fn run(name: &str, study: &Study) -> Whole {
     });
     let summary = summary.unwrap_or_else(|error| panic!("{name}: {error}"));
     assert_eq!(summary.failed, [], "{name}");
-    let claims = summary.claims.expect("it is no shard").claims;
+    let changed = draw(name, &out);
     std::fs::remove_dir_all(&out).unwrap();
+    let claims = summary.claims.expect("it is no shard").claims;
     let of = |verdict: Verdict| {
         let those = claims.iter().filter(|claim| claim.verdict == verdict);
         those.map(|claim| claim.id.clone()).collect()
     };
-    Whole {
+    let whole = Whole {
         models: sojourn_sim::MODEL_VERSION,
         digest: digest(study),
         holds: of(Verdict::Holds),
         fails: of(Verdict::Fails),
         open: of(Verdict::Untestable),
+        measured: claims.iter().map(|claim| (claim.id.clone(), measured(claim))).collect(),
+    };
+    (whole, changed)
+}
+
+/// With three digits, so that a difference is one that a page would show.
+fn measured(claim: &ClaimResult) -> String {
+    let values = claim.checks.iter().map(|check| check.value.as_ref());
+    let unit = values.clone().flatten().next().map_or("", |value| &value.unit);
+    let means: Vec<String> = values
+        .map(|value| match value {
+            Some(value) => three_digits(value.mean),
+            None => "?".to_owned(),
+        })
+        .collect();
+    format!("{} {unit}", means.join(", ")).trim_end().to_owned()
+}
+
+fn three_digits(value: f64) -> String {
+    let rounded: f64 = format!("{value:.2e}").parse().expect("it is a number");
+    rounded.to_string()
+}
+
+/// A figure of a study's page.
+struct Drawing {
+    path: PathBuf,
+    /// Of the study, within `studies`: `home-router/study.toml`.
+    study: String,
+    view: String,
+}
+
+/// All of them, `FILE.VIEW.svg` in the folder of `FILE.toml`.
+fn drawings() -> Vec<Drawing> {
+    let files = sorted(&studies()).into_iter().flat_map(|folder| sorted(&folder));
+    files
+        .filter(|path| path.extension().is_some_and(|end| end == "svg"))
+        .map(|path| {
+            let stem = path.file_stem().expect("it has an end").to_string_lossy().into_owned();
+            let (file, view) = stem.split_once('.').unwrap_or_else(|| {
+                panic!("{} is not named FILE.VIEW.svg, so nothing draws it", path.display())
+            });
+            let study = name_of(&path.with_file_name(format!("{file}.toml")));
+            Drawing { study, view: view.to_owned(), path }
+        })
+        .collect()
+}
+
+/// Draws the figures of a study that its page has, and returns the paths of those that became others.
+fn draw(name: &str, out: &Path) -> Vec<String> {
+    let own = drawings().into_iter().filter(|drawing| drawing.study == name);
+    own.filter_map(|Drawing { path, view, .. }| {
+        let results = Folder::open(out).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let mut rows = results.reader().unwrap_or_else(|error| panic!("{name}: {error}"));
+        let svg = sojourn_report::figure(&results, &mut rows, &view)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let is_same = std::fs::read_to_string(&path).is_ok_and(|old| old == svg);
+        std::fs::write(&path, svg).unwrap();
+        (!is_same).then(|| name_of(&path))
+    })
+    .collect()
+}
+
+#[test]
+fn pages_show_figures_that_their_studies_draw() {
+    let drawings = drawings();
+    for Drawing { path, study, view } in &drawings {
+        let file = studies().join(study);
+        let text = std::fs::read_to_string(&file).unwrap_or_else(|error| {
+            panic!("{}: {}: {error}", path.display(), file.display());
+        });
+        assert!(
+            text.contains(&format!("[views.{view}]")),
+            "{}: no view of {study} is named {view}",
+            path.display()
+        );
+        let page = std::fs::read_to_string(path.with_file_name("README.md")).unwrap();
+        let name = path.file_name().unwrap().to_string_lossy();
+        assert!(page.contains(&format!("]({name})")), "{} is on no page", path.display());
     }
+    assert!(drawings.len() >= 15, "only {} figures were found", drawings.len());
 }
 
 fn write(waiting: &BTreeSet<String>, verdicts: &Verdicts) {
-    let mut text = "# Which claims of the shipped studies hold, fail or can't be tested (open), run whole. `bash .ci/test verdicts` \
-                    writes it;\n# CONTRIBUTING.md says when.\n"
+    let mut text = "# Which claims of the shipped studies hold, fail or can't be tested (open), run whole, and what was measured: the mean of each \
+                    comparison.\n# `bash .ci/test verdicts` writes it; CONTRIBUTING.md says when.\n"
         .to_owned();
     if !waiting.is_empty() {
         let names: Vec<String> = waiting.iter().map(|name| format!("    \"{name}\",\n")).collect();
@@ -233,6 +321,10 @@ fn write(waiting: &BTreeSet<String>, verdicts: &Verdicts) {
         text += &format!("\n[\"{name}\"]\nmodels = {models}\ndigest = \"{digest}\"\n");
         text += &format!("holds = {}\n", of(&whole.holds));
         text += &format!("fails = {}\nopen = {}\n", of(&whole.fails), of(&whole.open));
+        text += &format!("\n[\"{name}\".measured]\n");
+        for (id, measured) in &whole.measured {
+            text += &format!("{id:?} = {measured:?}\n");
+        }
     }
     std::fs::write(KEPT, text).unwrap();
 }
@@ -430,6 +522,7 @@ fn a_wrong_count_and_a_wrong_name_are_found() {
         holds: ids(holds),
         fails: ids(fails),
         open: vec![],
+        measured: BTreeMap::new(),
     };
     let verdicts = Verdicts::from([
         ("a/study.toml".to_owned(), of(&["A", "B"], &["C"])),
