@@ -689,6 +689,21 @@ fn a_first_view_over_time_is_the_figure_of_the_answer() {
 }
 
 #[test]
+fn a_view_over_time_of_some_scenarios_says_of_how_many() {
+    let mut results = specimen::results();
+    results.plan.views = vec![view("time", ViewKind::Series, "srtt_ms", &["cubic", "bbr3"])];
+    let told = "The first 4 of 12 scenarios.";
+    let page = page(&results);
+    let caption = page.split("<figure id=\"view-0\">").nth(1).expect("the view is there");
+    assert!(caption.split("</figcaption>").next().unwrap().contains(told));
+    let alone = sojourn_report::figure(&results, &mut specimen::Made, "time").unwrap();
+    assert_eq!(alone.matches("class=\"name\"").count(), 4, "each of them is drawn");
+    assert!(alone.contains(told));
+    assert!(alone.contains(">bbr3</text>"), "the key names what is asked for");
+    assert!(!alone.contains("(queue)"), "and nothing else");
+}
+
+#[test]
 fn a_factor_that_follows_from_another_makes_no_rows_of_its_own() {
     let mut results = specimen::results();
     let plan = &mut results.plan;

@@ -58,42 +58,51 @@ pub fn figures(results: &Results, runs: &mut dyn ReadRuns) -> Vec<(String, Strin
 fn viewed(data: &Data<'_>, details: &Details, at: usize) -> Vec<Figure> {
     let view = &data.plan.views[at];
     match details.views.iter().find(|series| series.view == at) {
-        Some(series) if view.kind == ViewKind::Series => vec![over_time(data, series)],
+        Some(series) if view.kind == ViewKind::Series => over_time(data, series),
         _ => of_view(data, &details.spreads, view),
     }
 }
 
-fn over_time(data: &Data<'_>, series: &SeriesView) -> Figure {
+/// Runs stand one below the other, as each is as wide as a page.
+fn over_time(data: &Data<'_>, series: &SeriesView) -> Vec<Figure> {
     let view = &data.plan.views[series.view];
-    let scenario = |run: u32| data.plan.runs[run as usize].scenario as usize;
-    let (key, drawings) = match &series.overlay {
-        Some(overlay) => (overlay.key(), overlay.draw(&view.y[0]).into_iter().collect()),
-        None => {
-            let key =
-                series.runs.first().map(|(run, _)| still::key(data, scenario(*run), &view.of));
-            // One below the other: each is as wide as a page.
-            let drawing = |(run, svg): &(u32, String)| Drawing {
-                name: Esc(&data.label(scenario(*run))).to_string(),
-                svg: svg.clone(),
-                narrow: None,
-            };
-            let first = series.runs.iter().filter(|(_, svg)| !svg.is_empty()).take(1);
-            (key.unwrap_or_default(), first.map(drawing).collect())
-        }
-    };
-    Figure {
+    let figure = |title: &str, caption: &str, keys: Vec<Key>, drawings: Vec<Drawing>| Figure {
         id: String::new(),
-        title: view.title.clone().unwrap_or_else(|| view.name.clone()),
-        caption: view.caption.as_deref().map_or(String::new(), |text| Esc(text).to_string()),
-        body: Body::Drawings { keys: vec![key], drawings, more: 0 },
+        title: title.to_owned(),
+        caption: Esc(caption).to_string(),
+        body: Body::Drawings { keys, drawings, more: 0 },
+    };
+    let title = view.title.as_deref().unwrap_or(&view.name);
+    let caption = format!("{} {}", view.caption.as_deref().unwrap_or(""), series.left_out());
+    if let Some(overlay) = &series.overlay {
+        let drawing = overlay.draw(&view.y[0]).into_iter().collect();
+        return vec![figure(title, &caption, vec![overlay.key()], drawing)];
     }
+    let scenario = |run: u32| data.plan.runs[run as usize].scenario as usize;
+    let drawn = series.runs.iter().filter(|(_, svg)| !svg.is_empty());
+    let mut figures: Vec<Figure> = drawn
+        .map(|(run, svg)| {
+            let name = Esc(&data.label(scenario(*run))).to_string();
+            figure("", "", Vec::new(), vec![Drawing { name, svg: svg.clone(), narrow: None }])
+        })
+        .collect();
+    if let (Some(first), Some((run, _))) = (figures.first_mut(), series.runs.first())
+        && let Body::Drawings { drawings, .. } = &mut first.body
+    {
+        let key = still::key(data, scenario(*run), &view.of);
+        *first = figure(title, &caption, vec![key], core::mem::take(drawings));
+    }
+    figures
 }
 
 const GAP: f64 = 24.0;
 const LINE: f64 = 18.0;
 
-/// The figures below each other; `None` if one has nothing drawn.
+/// The figures below each other; `None` if there is none or one has nothing drawn.
 fn drawn(figures: &[Figure]) -> Option<String> {
+    if figures.is_empty() {
+        return None;
+    }
     let (mut body, mut y, mut widest) = (String::new(), 0.0, 0.0f64);
     for figure in figures {
         let Body::Drawings { keys, drawings, .. } = &figure.body else { return None };
@@ -127,7 +136,8 @@ fn drawn(figures: &[Figure]) -> Option<String> {
             y = below + 8.0;
         }
     }
-    let title: Vec<String> = figures.iter().map(|figure| Esc(&figure.title).to_string()).collect();
+    let titles = figures.iter().filter(|figure| !figure.title.is_empty());
+    let title: Vec<String> = titles.map(|figure| Esc(&figure.title).to_string()).collect();
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"{CLASS}\" viewBox=\"0 0 {widest:.0} {y:.0}\" \
          width=\"{widest:.0}\" height=\"{y:.0}\" role=\"img\"><title>{}</title><style>{}</style>\

@@ -35,8 +35,10 @@ pub(crate) struct Details {
 pub(crate) struct SeriesView {
     /// Position in the plan.
     pub(crate) view: usize,
-    /// Run and figure.
+    /// Run and figure, of the first scenarios that it selects.
     pub(crate) runs: Vec<(u32, String)>,
+    /// How many scenarios it selects.
+    pub(crate) scenarios: usize,
     /// In place of these, if the view asks for one quantity of one flow or queue.
     pub(crate) overlay: Option<Overlay>,
 }
@@ -51,10 +53,11 @@ impl SeriesView {
                 let scenario = data.plan.runs[**run as usize].scenario as usize;
                 data.plan.is_selected(&data.plan.scenarios[scenario], &view.filter)
             });
+            let scenarios = runs.clone().count();
             let runs = runs.take(MOST_VIEWED).map(|run| (*run, String::new())).collect();
             let is_one = view.y.len() == 1 && view.of.len() == 1;
             let overlay = is_one.then(|| Overlay { runs: Vec::new() });
-            Self { view: at, runs, overlay }
+            Self { view: at, runs, scenarios, overlay }
         };
         over_time.map(of_view).collect()
     }
@@ -65,6 +68,16 @@ impl SeriesView {
         }
         if let Some(overlay) = &mut self.overlay {
             overlay.runs.extend(overlaid);
+        }
+    }
+
+    /// What is not drawn; empty if all are.
+    pub(crate) fn left_out(&self) -> String {
+        match self.runs.len() {
+            drawn if drawn < self.scenarios => {
+                format!("The first {drawn} of {} scenarios.", self.scenarios)
+            }
+            _ => String::new(),
         }
     }
 

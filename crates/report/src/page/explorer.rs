@@ -35,11 +35,12 @@ pub(crate) fn write_view(out: &mut String, data: &Data<'_>, drawn: &SeriesView) 
     let view = &data.plan.views[drawn.view];
     let _ = write!(
         out,
-        "<figure id=\"view-{}\"><figcaption><b>{}</b> {}</figcaption>",
+        "<figure id=\"view-{}\"><figcaption><b>{}</b> {} {}</figcaption>",
         drawn.view,
         // The section has this title already.
         Esc(view.title.as_deref().filter(|title| *title != "Over time").unwrap_or("First runs")),
-        Esc(view.caption.as_deref().unwrap_or(""))
+        Esc(view.caption.as_deref().unwrap_or("")),
+        drawn.left_out()
     );
     if let Some(overlay) = &drawn.overlay {
         *out += &overlay.key().html();
