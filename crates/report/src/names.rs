@@ -136,6 +136,8 @@ fn known(stem: &str) -> Option<&'static str> {
         "pacing" => "pacing rate",
         "delivery" => "delivery rate",
         "inflight" => "in flight",
+        "received" => "received rate",
+        "target" => "target rate",
         _ => return None,
     })
 }
