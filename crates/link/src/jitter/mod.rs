@@ -10,7 +10,7 @@ mod tests;
 use alloc::format;
 use core::fmt;
 
-use sojourn_core::param::{Bounds, Form, Given, Style, time};
+use sojourn_core::param::{Bounds, Form, Given, Style, number, time};
 use sojourn_core::{Params, Span, SpecError, Stream, Time, Words};
 
 use crate::{Model, Steps, steps};
@@ -22,6 +22,8 @@ pub enum JitterConfig {
     None,
     Normal(Normal),
     Uniform(Uniform),
+    Exponential(Exponential),
+    Pareto(Pareto),
     /// The added delay changes at stated times.
     Steps(Steps<Span>),
 }
@@ -41,8 +43,25 @@ sojourn_core::params! {
     }
 }
 
+sojourn_core::params! {
+    pub struct Exponential: "exponential", "Exponential without reordering: often little, sometimes much" {
+        pub mean: Span as Given<Span> = "", ADDED, "Adds this on average";
+    }
+}
+
+sojourn_core::params! {
+    /// Pareto's distribution moved to begin at zero (Lomax): longer than `x` with the probability
+    /// (1 + x / scale)^-shape, where scale is mean · (shape - 1).
+    pub struct Pareto: "pareto", "Pareto (heavy-tailed) without reordering, as netem's distribution of that name" {
+        pub mean: Span as Given<Span> = "", ADDED, "Adds this on average";
+        pub shape: f64 = "3", number(1.05, 100.0),
+            "The smaller, the longer the rare delays: of 3, netem's, one in 1000 is 18 times the mean";
+    }
+}
+
 /// Longer than any network's, and small enough that sums do not overflow.
-const ADDED: Bounds = time(Span::ZERO, Span::from_secs(3600));
+const LONGEST: Span = Span::from_secs(3600);
+const ADDED: Bounds = time(Span::ZERO, LONGEST);
 
 /// RFC 8868: where the Gaussian is cut, in standard deviations.
 const N_STD: f64 = 3.0;
@@ -52,6 +71,8 @@ pub(crate) const MODELS: &[Model] = &[
     Model::bare("none", "No delay variation"),
     Model::of::<Normal>(),
     Model::of::<Uniform>(),
+    Model::of::<Exponential>(),
+    Model::of::<Pareto>(),
     steps::model(
         "Delays added at stated times, without reordering: steps 0ms 10s 80ms 5s; 'end hold' \
          lets the last one stay",
@@ -59,7 +80,7 @@ pub(crate) const MODELS: &[Model] = &[
 ];
 
 impl JitterConfig {
-    /// Reads `none`, `normal 5ms`, `uniform 3ms` or `steps 0ms 10s 80ms 5s`.
+    /// Reads `none`, `normal 5ms`, `uniform 3ms`, `exponential 5ms`, `pareto 5ms 3` or `steps 0ms 10s 80ms 5s`.
     ///
     /// # Errors
     /// An unknown jitter, a missing or surplus value, or one out of range.
@@ -76,6 +97,8 @@ impl JitterConfig {
             },
             "normal" => Self::Normal(Normal::parse_in_order(words)?),
             "uniform" => Self::Uniform(Uniform::parse_in_order(words)?),
+            "exponential" => Self::Exponential(Exponential::parse_in_order(words)?),
+            "pareto" => Self::Pareto(Pareto::parse_in_order(words)?),
             "steps" => {
                 let max = &Uniform::PARAMS[0];
                 Self::Steps(Steps::parse(words, |text| Span::read(text, max))?)
@@ -97,6 +120,8 @@ impl JitterConfig {
             Self::None | Self::Steps(_) => Ok(()),
             Self::Normal(normal) => normal.check(),
             Self::Uniform(uniform) => uniform.check(),
+            Self::Exponential(exponential) => exponential.check(),
+            Self::Pareto(pareto) => pareto.check(),
         }
     }
 
@@ -111,6 +136,8 @@ impl fmt::Display for JitterConfig {
             Self::None => f.write_str("none"),
             Self::Normal(normal) => f.write_str(&normal.written(Style::InOrder)),
             Self::Uniform(uniform) => f.write_str(&uniform.written(Style::InOrder)),
+            Self::Exponential(exponential) => f.write_str(&exponential.written(Style::InOrder)),
+            Self::Pareto(pareto) => f.write_str(&pareto.written(Style::InOrder)),
             Self::Steps(steps) => steps.fmt(f),
         }
     }
@@ -133,11 +160,23 @@ impl Jitter {
             JitterConfig::Uniform(Uniform { max }) => {
                 Span::from_secs_f64(random.uniform(0.0, max.as_secs_f64()))
             }
+            JitterConfig::Exponential(Exponential { mean }) => {
+                longest(random.exponential(mean.as_secs_f64()))
+            }
+            JitterConfig::Pareto(Pareto { mean, shape }) => {
+                let scale = mean.as_secs_f64() * (shape - 1.0);
+                longest((random.pareto(*shape, 1.0) - 1.0) * scale)
+            }
             JitterConfig::Steps(steps) => steps.at(due),
         };
         self.last = self.last.max(due + added);
         self.last
     }
+}
+
+/// Tails have no end; sums do.
+fn longest(seconds: f64) -> Span {
+    Span::from_secs_f64(seconds.min(LONGEST.as_secs_f64()))
 }
 
 fn normal(std: Span, random: &mut Stream) -> Span {

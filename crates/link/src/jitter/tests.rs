@@ -43,6 +43,37 @@ fn the_uniform_fills_its_range() {
     assert!(added.iter().all(|x| (0.0..=3.0).contains(x)));
 }
 
+/// Parts of the delays that are longer than so many times the mean.
+fn parts_above(added: &[f64], mean: f64, times: &[f64]) -> Vec<f64> {
+    let above = |times: &f64| added.iter().filter(|x| **x > mean * times).count();
+    times.iter().map(|times| above(times) as f64 / added.len() as f64).collect()
+}
+
+#[test]
+fn the_exponential_has_its_mean_and_its_tail() {
+    let added = added("exponential 5ms");
+    assert!((mean(&added) - 5.0).abs() < 0.05, "{}", mean(&added));
+    let parts = parts_above(&added, 5.0, &[1.0, 3.0]);
+    for (part, times) in parts.iter().zip([1.0f64, 3.0]) {
+        assert!((part - (-times).exp()).abs() < 0.003, "{part} above {times} means");
+    }
+}
+
+#[test]
+fn the_pareto_begins_at_zero_and_has_its_mean_and_its_tail() {
+    let of_three = added("pareto 5ms");
+    assert!(of_three.iter().any(|x| *x < 0.001), "it begins at zero");
+    assert!((mean(&of_three) - 5.0).abs() < 0.1, "{}", mean(&of_three));
+    // (1 + x / (shape - 1))^-shape of the packets wait for more than x means.
+    for (spec, shape) in [("pareto 0.5ms", 3.0f64), ("pareto 0.5ms 1.5", 1.5)] {
+        let parts = parts_above(&added(spec), 0.5, &[1.0, 18.0]);
+        for (part, times) in parts.iter().zip([1.0f64, 18.0]) {
+            let wanted = (1.0 + times / (shape - 1.0)).powf(-shape);
+            assert!((part - wanted).abs() < 0.003, "{spec}: {part} above {times}, not {wanted}");
+        }
+    }
+}
+
 #[test]
 fn no_jitter_adds_nothing() {
     let due = Time::from_nanos(77);
@@ -76,6 +107,8 @@ fn bad_specs_say_what_is_allowed() {
         ("uniform -3ms", "negative"),
         ("uniform 3h", "'max' is 10800s (allowed: a time up to 3600s"),
         ("none 3ms", "'3ms' follows"),
+        ("pareto 5ms 1", "shape: '1' is out of range (allowed: a number from 1.05 to 100)"),
+        ("exponential 5ms 3", "'3'"),
     ] {
         let error = JitterConfig::parse(spec).expect_err(spec).to_string();
         assert!(error.contains(says), "{spec}: {error}");
@@ -84,17 +117,19 @@ fn bad_specs_say_what_is_allowed() {
 
 proptest! {
     #[test]
-    fn no_text_makes_the_parser_panic(text in "(none|normal|uniform)?[ -~]{0,24}") {
+    fn no_text_makes_the_parser_panic(text in "(none|normal|uniform|exponential|pareto)?[ -~]{0,24}") {
         let _ = JitterConfig::parse(&text);
     }
 
     #[test]
-    fn what_is_printed_reads_back(kind in 0..3, ns in 0u64..3_600_000_000_000) {
+    fn what_is_printed_reads_back(kind in 0..5, ns in 0u64..3_600_000_000_000, shape in 1.05..100.0f64) {
         let span = Span::from_nanos(ns);
         let config = match kind {
             0 => JitterConfig::None,
             1 => JitterConfig::Normal(Normal { std: span }),
-            _ => JitterConfig::Uniform(Uniform { max: span }),
+            2 => JitterConfig::Uniform(Uniform { max: span }),
+            3 => JitterConfig::Exponential(Exponential { mean: span }),
+            _ => JitterConfig::Pareto(Pareto { mean: span, shape }),
         };
         prop_assert_eq!(JitterConfig::parse(&config.to_string()), Ok(config));
     }
