@@ -172,6 +172,7 @@ impl Kernels {
             let differs = rest.values(Style::Canonical);
             return Err(SpecError::new(format!("{differs} of a flow between kernels")).allow([
                 "ecn",
+                "receiver_ecn",
                 "initial_receive_buffer",
                 "most_receive_buffer",
                 "receive_buffer",
@@ -185,6 +186,9 @@ impl Kernels {
                 "header_room",
                 "buffer_overhead",
                 "buffer_bound",
+                "tso_rtt_log",
+                "gso_max_size",
+                "deferral",
             ]));
         }
         let ecn = match transport.ecn {

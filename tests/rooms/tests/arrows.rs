@@ -42,7 +42,7 @@ const WALLED: &[&str] = &[
     "scenario", "sim", "fluid", "measure",
 ];
 const ALLOWED_OUTSIDE: &[&str] =
-    &["libm", "nalgebra", "rand_core", "rand_pcg", "thiserror", "serde"];
+    &["libm", "nalgebra", "rand_core", "rand_pcg", "thiserror"];
 
 #[test]
 fn arrows_run_one_way() {
