@@ -41,8 +41,7 @@ const WALLED: &[&str] = &[
     "core", "cca", "qdisc", "link", "model", "metrics", "wire", "wifi", "host", "media",
     "scenario", "sim", "fluid", "measure",
 ];
-const ALLOWED_OUTSIDE: &[&str] =
-    &["libm", "nalgebra", "rand_core", "rand_pcg", "thiserror"];
+const ALLOWED_OUTSIDE: &[&str] = &["libm", "nalgebra", "rand_core", "rand_pcg", "thiserror"];
 
 #[test]
 fn arrows_run_one_way() {

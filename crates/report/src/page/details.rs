@@ -71,6 +71,18 @@ impl SeriesView {
         }
     }
 
+    /// Factors of which all runs of the figure have the same value.
+    fn shared(&self, data: &Data<'_>) -> Vec<usize> {
+        let scenario = |run: u32| data.plan.runs[run as usize].scenario as usize;
+        let mut shared = data.varying.clone();
+        shared.retain(|factor| {
+            let mut values = self.runs.iter().map(|(run, _)| data.value(scenario(*run), *factor));
+            let first = values.next();
+            values.all(|value| Some(value) == first)
+        });
+        shared
+    }
+
     /// What is not drawn; empty if all are.
     pub(crate) fn left_out(&self) -> String {
         match self.runs.len() {
@@ -306,7 +318,9 @@ impl Asked {
             let view = &data.plan.views[drawn.view];
             let svg = still(data, run, &series, &view.y, &view.of);
             let overlaid = match (&drawn.overlay, &view.y[..], &view.of[..]) {
-                (Some(_), [column], [one]) => OverlaidRun::of(data, run, &series, column, one),
+                (Some(_), [column], [one]) => {
+                    OverlaidRun::of(data, run, &series, column, one, &drawn.shared(data))
+                }
                 _ => None,
             };
             Some(InView { view: at, svg, overlaid })

@@ -268,13 +268,15 @@ pub(crate) struct OverlaidRun {
 }
 
 impl OverlaidRun {
-    /// The column of the one flow or queue that `of` names; `None` if there are several, or none.
+    /// The column of the one flow or queue that `of` names; `None` if there are several, or none. Its label leaves out the
+    /// factors that are `shared`.
     pub(crate) fn of(
         data: &Data<'_>,
         run: u32,
         series: &[Series],
         column: &str,
         of: &str,
+        shared: &[usize],
     ) -> Option<Self> {
         let scenario = data.plan.runs[run as usize].scenario as usize;
         let flows = &data.plan.scenarios[scenario].flows;
@@ -284,7 +286,7 @@ impl OverlaidRun {
         let mut meant = series.iter().filter(is_meant).filter(|one| one.column(column).is_some());
         let (one, other) = (meant.next()?, meant.next());
         let values = one.column(column)?.clone();
-        let label = data.label(scenario);
+        let label = data.label_without(scenario, shared);
         other.is_none().then(|| Self { run, label, t_s: one.t_s.clone(), values })
     }
 }
