@@ -6,9 +6,9 @@ use sojourn_core::param::{Maybe, Style, Truth, time};
 use sojourn_core::{Params, Span, SpecError, StreamAddress};
 use sojourn_host::apps::BulkConfig;
 use sojourn_host::tcp::{self, EcnOffer};
-use sojourn_metrics::Collector;
+use sojourn_metrics::{Collector, RunMetrics};
 use sojourn_scenario::{App, Checked, ExternalApp, Scenario, Traffic, Until};
-use sojourn_study::engine::{Engine, Measured, end_states, told};
+use sojourn_study::engine::{Engine, Measured, end_states, forget_other_engines, told};
 use sojourn_study::runner::shape;
 
 use crate::app::Kernel;
@@ -39,6 +39,10 @@ impl Engine for Kernels {
 
     fn simulated(&self, scenario: &Checked) -> Option<Checked> {
         self.replace(scenario).and_then(Scenario::checked).ok()
+    }
+
+    fn forget(&self, run: &mut RunMetrics) {
+        forget_other_engines(run);
     }
 
     fn run(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String> {

@@ -10,7 +10,7 @@ use sojourn_core::param::{Maybe, Style, number, time};
 use sojourn_core::{ETHERNET_HEADER, Params as _, Span, SpecError, StreamAddress, Time};
 use sojourn_host::apps::UdpConfig;
 use sojourn_host::tcp::{self, EcnOffer, EcnSupport};
-use sojourn_metrics::{Collector, Timing};
+use sojourn_metrics::{Collector, RunMetrics, Timing};
 use sojourn_scenario::{App, Checked, Flow, Scenario, Traffic as AppTraffic};
 use sojourn_study::engine::{Engine, Measured, end_states};
 use sojourn_study::runner::shape;
@@ -75,6 +75,10 @@ impl Engine for Live {
     fn depends_on(&self) -> Option<String> {
         let path = self.hosts.as_ref()?;
         Some(elsewhere::text(path).unwrap_or_else(|problem| problem.to_string()))
+    }
+
+    fn forget(&self, run: &mut RunMetrics) {
+        run.links.iter_mut().for_each(|link| link.rest = None);
     }
 
     fn run(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String> {

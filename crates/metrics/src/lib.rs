@@ -34,6 +34,7 @@ mod collector;
 mod delays;
 mod histogram;
 mod outcome;
+mod possible;
 pub mod qoe;
 mod series;
 pub mod stats;
@@ -46,5 +47,6 @@ pub use outcome::{
     Freeze, LinkCounts, LinkMetrics, LostPacket, Numbered, OPEN, PhaseTime, RepairStep, Reported,
     Rest, RunMetrics, STALL_THRESHOLDS_MS, Stall, Timing, Totals, TransferCounts, TransferMetrics,
 };
+pub use possible::{Doing, fullest};
 pub use series::{Column, FLOW_COLUMNS, FlowSeries, LINK_COLUMNS, LinkSeries, Series};
 pub use table::{METRICS, Metric, Of, Scope, metric, metrics, sample_columns, survival_columns};

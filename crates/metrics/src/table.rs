@@ -3,7 +3,7 @@
 use sojourn_core::{DropReason, FlowSample, Responsiveness, Span, Time};
 
 use crate::histogram::Distribution;
-use crate::outcome::{FlowMetrics, LinkMetrics, RunMetrics, VoiceCounts};
+use crate::outcome::{FlowKind, FlowMetrics, LinkMetrics, RunMetrics, VoiceCounts};
 use crate::qoe::{self, Scorer};
 use crate::stats;
 
@@ -222,30 +222,30 @@ const GROUPS: &[&[Metric]] = &[
     group! { Flow;
         "goodput_mbps", "Mbit/s",
             "Bytes that reached the application in order after the warm-up, over that time",
-            |flow| rate(flow.after_warmup.delivered_bytes, flow.window);
+            |flow| carries(flow, rate(flow.after_warmup.delivered_bytes, flow.window));
         "goodput_total_mbps", "Mbit/s", "As goodput_mbps, of the whole run",
-            |flow| rate(flow.whole.delivered_bytes, flow.run);
+            |flow| carries(flow, rate(flow.whole.delivered_bytes, flow.run));
         "acked_mbps", "Mbit/s",
             "Growth of ss's bytes_acked from the first sample after the warm-up to the last",
             |flow| flow.acked.and_then(|(bytes, time)| rate(bytes, time));
         "received_mbps", "Mbit/s",
             "IP bytes of data packets and datagrams that arrived after the warm-up, over that time; of a call also repetitions and padding",
-            |flow| rate(flow.after_warmup.arrived_bytes, flow.window);
+            |flow| carries(flow, rate(flow.after_warmup.arrived_bytes, flow.window));
         "goodput_1s_min_mbps", "Mbit/s", "Least goodput in a second after the warm-up",
-            |flow| stats::quantile(&flow.goodput_1s_mbps, 0.0);
+            |flow| carries(flow, stats::quantile(&flow.goodput_1s_mbps, 0.0));
         "goodput_1s_p50_mbps", "Mbit/s", "Median goodput in a second after the warm-up",
-            |flow| stats::quantile(&flow.goodput_1s_mbps, 0.5);
+            |flow| carries(flow, stats::quantile(&flow.goodput_1s_mbps, 0.5));
         "share", "", "Part in the goodput of all TCP flows after the warm-up",
             |flow| flow.share;
         "delivered_bytes", "bytes", "Bytes that reached the application in order; whole run",
-            |flow| Some(flow.whole.delivered_bytes as f64);
+            |flow| carries(flow, Some(flow.whole.delivered_bytes as f64));
         "sent_packets", "packets",
             "Data packets, datagrams and echo requests sent, retransmissions among them; whole run",
             |flow| Some(flow.whole.sent_packets as f64);
         "sent_bytes", "bytes", "Their IP bytes; whole run",
             |flow| Some(flow.whole.sent_bytes as f64);
         "arrived_packets", "packets", "Data packets and datagrams that arrived; whole run",
-            |flow| Some(flow.whole.arrived_packets as f64);
+            |flow| carries(flow, Some(flow.whole.arrived_packets as f64));
         "retransmits", "packets", "TCP data packets sent again; whole run",
             |flow| tcp(flow, flow.whole.retransmits as f64);
         "retransmits_after_warmup", "packets", "TCP data packets sent again after the warm-up",
@@ -260,7 +260,7 @@ const GROUPS: &[&[Metric]] = &[
         "marked_packets", "packets", "Packets marked Congestion Experienced by links; whole run",
             |flow| Some(flow.whole.marked_packets as f64);
         "ce_packets", "packets", "Data packets and datagrams that arrived marked; whole run",
-            |flow| Some(flow.whole.ce_packets as f64);
+            |flow| carries(flow, Some(flow.whole.ce_packets as f64));
         "delivered_ce", "packets", "Packets that the sender knows were delivered marked; whole run",
             |flow| sample(flow, |last| last.delivered_ce as f64);
         "lost_total", "packets", "Packets that the sender deemed lost; whole run",
@@ -511,7 +511,7 @@ const GROUPS: &[&[Metric]] = &[
         "harmonic_fps", "frames/s", "Gaps between frames in sum over the sum of their squares, up to the last frame that was sent",
             |flow| flow.frames.harmonic_fps;
         "completions", "", "Transfers of a limited size that ended; whole run",
-            |flow| tcp(flow, flow.completion.count() as f64);
+            |flow| some_if(flow.transfers.began > 0 || !flow.completion.is_empty(), flow.completion.count() as f64);
         "completion_n", "", "Transfers of a limited size that ended: what completion_* is of; whole run",
             |flow| some_if(flow.transfers.began > 0, flow.completion.count() as f64);
         "completion_of", "", "Transfers of a limited size that began; whole run",
@@ -691,9 +691,9 @@ const GROUPS: &[&[Metric]] = &[
         "transfers_begun", "", "Transfers of a limited size that began, of all flows; whole run",
             |run| some_if(run.totals.transfers_begun > 0, run.totals.transfers_begun as f64);
         "goodput_sum_mbps", "Mbit/s", "goodput_mbps of all flows",
-            |run| some_if(!run.window.is_zero(), run.totals.goodput_sum_mbps);
+            |run| some_if(run.flows.iter().any(carries_data) && !run.window.is_zero(), run.totals.goodput_sum_mbps);
         "tcp_goodput_sum_mbps", "Mbit/s", "goodput_mbps of all TCP flows",
-            |run| some_if(!run.window.is_zero(), run.totals.tcp_goodput_sum_mbps);
+            |run| some_if(has_tcp(run) && !run.window.is_zero(), run.totals.tcp_goodput_sum_mbps);
         "jain", "", "Jain's index of goodput_mbps over the TCP flows that send one stream (not arrivals, pages and requests)",
             |run| run.totals.jain;
         "jain_1s_p50", "", "Median over the seconds after the warm-up of Jain's index in each, over the flows that are there",
@@ -711,13 +711,13 @@ const GROUPS: &[&[Metric]] = &[
         "min_max", "", "Least over largest goodput_mbps of the same flows",
             |run| run.totals.min_max;
         "retransmits_sum", "packets", "retransmits of all flows",
-            |run| Some(run.totals.retransmits as f64);
+            |run| some_if(has_tcp(run), run.totals.retransmits as f64);
         "drops_sum", "packets", "drops of all links",
             |run| Some(run.totals.drops as f64);
         "marks_sum", "packets", "marks of all links",
             |run| Some(run.totals.marks as f64);
         "data_packets", "packets", "TCP data packets that arrived; whole run",
-            |run| Some(run.totals.data_packets as f64);
+            |run| some_if(has_tcp(run), run.totals.data_packets as f64);
         "lateness_p50_ms", "ms", "live: median of how much later than computed packets left the last link; whole run",
             |run| quantile(&run.timing.lateness, 0.5, NS);
         "lateness_p95_ms", "ms", "live: 95th percentile of it",
@@ -752,6 +752,19 @@ fn some_if(has: bool, value: f64) -> Option<f64> {
     has.then_some(value)
 }
 
+/// A number about the data that a flow carries to an application; echoes carry none.
+fn carries(flow: &FlowMetrics, value: Option<f64>) -> Option<f64> {
+    value.filter(|_| carries_data(flow))
+}
+
+fn carries_data(flow: &FlowMetrics) -> bool {
+    flow.kind != FlowKind::Ping
+}
+
+fn has_tcp(run: &RunMetrics) -> bool {
+    run.flows.iter().any(|flow| flow.kind.is_tcp())
+}
+
 fn tcp(flow: &FlowMetrics, value: f64) -> Option<f64> {
     some_if(flow.kind.is_tcp(), value)
 }
@@ -772,7 +785,7 @@ fn of_frames(flow: &FlowMetrics, value: f64) -> Option<f64> {
 }
 
 fn of_arrivals(flow: &FlowMetrics, count: u64) -> Option<f64> {
-    some_if(flow.kind == crate::outcome::FlowKind::Arrivals, count as f64)
+    some_if(flow.kind == FlowKind::Arrivals, count as f64)
 }
 
 fn responsiveness(flow: &FlowMetrics, of: fn(&Responsiveness) -> f64) -> Option<f64> {

@@ -5,6 +5,7 @@
 //! | [`study`] | [`Study::load`]: a file with its claims and figures checked, and its [`results::Plan`] |
 //! | [`claims`] | expressions over metrics, and their verdicts |
 //! | [`engine`] | what makes numbers of a scenario: the simulator, and engines from elsewhere |
+//! | [`possible`] | which metrics what is in a study can have |
 //! | [`confidence`] | intervals of means over runs |
 //! | [`runner`] | runs, shards, resuming, joining |
 //! | [`results`] | the result folder |
@@ -15,6 +16,7 @@ pub mod confidence;
 pub mod digest;
 pub mod engine;
 pub mod metrics;
+pub mod possible;
 pub mod reference;
 pub mod results;
 pub mod runner;

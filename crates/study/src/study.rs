@@ -21,10 +21,11 @@ use sojourn_link::RateConfig;
 use sojourn_metrics::DELAYS;
 use sojourn_scenario::Until;
 
-use crate::claims::{Claim, Expectation, Known, Names, check_factor, find_factor};
+use crate::claims::{Claim, Expectation, Known, Names, check_factor, find_factor, lacks};
 use crate::digest::Digest;
 use crate::engine;
 use crate::metrics;
+use crate::possible::Possible;
 use crate::results::{Axis, Common, Kind, Numbers, Plan, PlannedRun, PlannedScenario, View, Where};
 
 /// A question and everything that is needed to answer it.
@@ -46,6 +47,7 @@ pub struct Study {
     /// The study as one file, with the changes.
     text: String,
     runs: Runs,
+    possible: Possible,
 }
 
 /// What the plan says of scenarios and runs.
@@ -129,6 +131,11 @@ impl Study {
         self.runs.notices.iter().map(|(notice, count)| (&notice[..], *count)).collect()
     }
 
+    /// What can be measured of its flows, queues and runs.
+    pub const fn possible(&self) -> &Possible {
+        &self.possible
+    }
+
     /// What is to be run. Copies share their long lists.
     pub fn plan(&self) -> Plan {
         Plan {
@@ -204,6 +211,7 @@ impl Study {
         // Claims need not fit what the command line made of the study.
         let is_changed = spec.shorten.is_some() || document.root.node("overridden").is_some();
         let known = (!is_changed).then(|| Known { longest_s, phases: noted.phases.clone() });
+        let possible = noted.possible.clone();
         let mut study = Self {
             title: spec.title.clone(),
             source: spec.source.clone(),
@@ -218,17 +226,36 @@ impl Study {
             views: Vec::new(),
             claims: Vec::new(),
             text,
+            possible,
         };
         let plan = study.plan();
         let is_overridden = |factor| factors.is_overridden(factor);
         let names = Names { plan: &plan, is_overridden: &is_overridden, known: known.as_ref() };
         study.views = views(&spec, &document, names)?;
         study.claims = claims(&spec.claim, &document, names)?;
-        for claim in &study.claims {
-            let is_covered =
-                |scenario: &&PlannedScenario| plan.is_selected(scenario, &claim.filter);
-            let covered = plan.scenarios.iter().filter(is_covered).count();
-            for expectation in &claim.expect {
+        let is_set = document.root.node("overridden").is_some();
+        for (index, claim) in study.claims.iter().enumerate() {
+            let is_covered = |scenario: &u32| {
+                plan.is_selected(&plan.scenarios[*scenario as usize], &claim.filter)
+            };
+            let scenarios: Vec<u32> =
+                (0..plan.scenarios.len() as u32).filter(is_covered).collect();
+            let covered = scenarios.len();
+            for (number, expectation) in claim.expect.iter().enumerate() {
+                for lack in lacks(expectation, &scenarios, &plan, &study.possible) {
+                    match lack.everywhere {
+                        Some(problem) if !is_set => {
+                            let text = &expectation.text;
+                            let place = document.locate(&format!("claim.{index}.expect.{number}"));
+                            let at = document.within_text(place, text, lack.at);
+                            return Err(document.error(at, format!("claim.{index}.expect"), problem));
+                        }
+                        _ => study.runs.notices.push((
+                            format!("claim '{}': '{}' has no value", claim.id, lack.what),
+                            lack.scenarios,
+                        )),
+                    }
+                }
                 let fixed =
                     expectation.why_fixed().map(|why| format!("{why}, so no run changes it"));
                 let is_cut = expectation.latest_s().is_some_and(|end| end > longest_s);
@@ -254,6 +281,7 @@ struct Noted {
     traces: TraceNames,
     /// As [`Known`] has them.
     phases: BTreeMap<String, Option<BTreeSet<&'static str>>>,
+    possible: Possible,
 }
 
 impl Noted {
@@ -276,6 +304,7 @@ impl Noted {
             seed: *seed,
         }));
         self.add_phases(scenario);
+        self.possible.add(index, scenario, engine.as_deref().unwrap_or_default());
         let StudyScenario { factors, scenario, flows, queues, .. } = scenario;
         let until = (scenario.until != Until::Duration).then(|| scenario.until.name());
         let common = &mut self.common;

@@ -6,7 +6,7 @@ use sojourn_core::{Span, StreamAddress};
 use sojourn_scenario::Checked;
 use sojourn_study::engine::{self, Engine, Measured, Sim};
 use sojourn_study::results::{Folder, Verdict};
-use sojourn_study::{Overrides, Registry, Study, runner};
+use sojourn_study::{Overrides, Registry, Study, metrics, runner};
 
 fn shipped() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
@@ -86,6 +86,15 @@ fn every_shipped_study_runs_and_its_claims_can_be_checked() {
             }
         }
         let results = Folder::open(&out).unwrap();
+        // A claim on what can't be measured is refused, so nothing that is measured may count as such.
+        for row in &results.table.rows {
+            for (name, value) in results.table.metrics.iter().zip(row.values.iter()) {
+                let metric = metrics::known(name, &[row.kind]);
+                let is_possible =
+                    metric.is_some_and(|metric| study.possible().has(&row.name, metric, row.scenario));
+                assert!(value.is_none() || is_possible, "{}: {name} of '{}'", path.display(), row.name);
+            }
+        }
         assert!(results.is_complete());
         assert!(results.claims == Some(report), "claims are read back as they were written");
     }

@@ -5,6 +5,7 @@
 //! seeds are compared.
 
 mod evaluate;
+mod lacking;
 mod over_time;
 mod resolve;
 mod syntax;
@@ -14,6 +15,7 @@ mod units;
 mod tests;
 
 pub(crate) use evaluate::{Checker, metrics};
+pub(crate) use lacking::lacks;
 pub use resolve::{Expectation, Known, Names};
 pub(crate) use resolve::{check_factor, find_factor};
 

@@ -80,6 +80,8 @@ pub(super) enum Term {
 #[derive(Clone, Debug)]
 pub(super) struct Value {
     pub(super) metric: &'static str,
+    /// Where the metric stands in the expression.
+    pub(super) at: usize,
     /// Converts the column to seconds, bits and plain numbers.
     pub(super) scale: f64,
     pub(super) kind: Kind,
@@ -514,6 +516,7 @@ impl Resolver<'_> {
         })?;
         let value = Value {
             metric: found.name,
+            at: metric.at,
             scale: Unit::of_metric(found.unit).scale,
             kind: kind_of(found.scope),
             of: metric.of.clone().unwrap_or_default(),
@@ -545,6 +548,7 @@ impl Resolver<'_> {
         .map_err(fault)?;
         let value = Value {
             metric: name,
+            at: metric.at,
             scale: Unit::of_metric(unit).scale,
             kind,
             of: metric.of.clone().unwrap_or_default(),
@@ -595,6 +599,7 @@ impl Resolver<'_> {
         };
         let value = Value {
             metric: name,
+            at: metric.at,
             scale: Unit::of_metric(unit).scale,
             kind: Kind::Flow,
             of: metric.of.clone().unwrap_or_default(),

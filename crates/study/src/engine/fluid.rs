@@ -2,10 +2,10 @@
 
 use sojourn_core::param::{Maybe, Switch, time};
 use sojourn_core::{Span, SpecError, StreamAddress};
-use sojourn_metrics::{Collector, Histogram, Rest};
+use sojourn_metrics::{Collector, FlowMetrics, Histogram, Rest, RunMetrics};
 use sojourn_scenario::Checked;
 
-use super::{Engine, Measured, look};
+use super::{Engine, Measured, forget_other_engines, look};
 use crate::shape::shape;
 
 sojourn_core::params! {
@@ -50,6 +50,15 @@ impl Engine for Fluid {
         sojourn_fluid::check(scenario, &self.options())
     }
 
+    fn forget(&self, run: &mut RunMetrics) {
+        let rest: Vec<Option<Rest>> = run.links.iter().map(|link| link.rest).collect();
+        forget_other_engines(run);
+        run.flows.iter_mut().for_each(forget);
+        if self.rest {
+            run.links.iter_mut().zip(rest).for_each(|(link, rest)| link.rest = rest);
+        }
+    }
+
     fn run(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String> {
         let rest = match self.rest {
             true => Some(sojourn_fluid::equilibrium(scenario).map_err(|error| error.to_string())?),
@@ -75,15 +84,7 @@ impl Engine for Fluid {
                     .map(|seconds| Span::from_nanos((seconds * 1e9) as u64)),
             });
         }
-        for flow in &mut metrics.flows {
-            // A sender's counters of timeouts, of idleness and of what it imagined have no fluid, nor has what waits to
-            // be sent.
-            (flow.last, flow.not_sent_bytes) = (None, None);
-            // Datagrams wait for what is ahead of them as a whole, and not for whole packets, which is most of how the
-            // delay of one differs from that of the next.
-            (flow.jitter, flow.jitter_mean) = (None, None);
-            flow.ipdv = Histogram::new().distribution();
-        }
+        metrics.flows.iter_mut().for_each(forget);
         metrics.series.flows.iter_mut().for_each(|flow| flow.rwnd_bytes.fill(f32::NAN));
         // A link without data has no queue in a fluid; zeros would say that it had an empty one.
         let has_queue: Vec<bool> = (0..scenario.links.len())
@@ -95,6 +96,17 @@ impl Engine for Fluid {
         metrics.series.links.retain(|_| places.next() == Some(&true));
         Ok(Measured { metrics, end_states: Vec::new(), is_stopped: false, troubles: Vec::new() })
     }
+}
+
+/// Removes what a fluid has no part of.
+fn forget(flow: &mut FlowMetrics) {
+    // A sender's counters of timeouts, of idleness and of what it imagined have no fluid, nor has what waits to
+    // be sent.
+    (flow.last, flow.not_sent_bytes) = (None, None);
+    // Datagrams wait for what is ahead of them as a whole, and not for whole packets, which is most of how the
+    // delay of one differs from that of the next.
+    (flow.jitter, flow.jitter_mean) = (None, None);
+    flow.ipdv = Histogram::new().distribution();
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use sojourn_core::param::Style;
 use sojourn_core::{Kind, Params, SpecError, StreamAddress};
 use sojourn_file::{NamedEngine, Registry, StudyScenario};
-use sojourn_metrics::{RunMetrics, Series};
+use sojourn_metrics::{Reported, RunMetrics, Series, Timing};
 use sojourn_scenario::{App, Checked, Scenario};
 use sojourn_sim::Violation;
 
@@ -65,6 +65,12 @@ pub trait Engine: Params + Send + Sync + 'static {
     fn simulated(&self, scenario: &Checked) -> Option<Checked> {
         let _ = scenario;
         None
+    }
+
+    /// Removes from the numbers of a run what this engine can't know, whatever the scenario. A claim on such a metric is refused
+    /// before anything runs.
+    fn forget(&self, run: &mut RunMetrics) {
+        let _ = run;
     }
 
     /// Computes one run. The same arguments give the same numbers, if the engine promises to be
@@ -186,6 +192,25 @@ pub fn simulated(scenario: &StudyScenario) -> Option<Checked> {
     }
 }
 
+/// As [`Engine::forget`], of the engine of `scenario`.
+pub(crate) fn forget(scenario: &StudyScenario, run: &mut RunMetrics) {
+    match &scenario.engine {
+        None => Engine::forget(&Sim::default(), run),
+        Some(engine) => {
+            if let Ok(engine) = chosen(&**engine) {
+                engine.0.forget(run);
+            }
+        }
+    }
+}
+
+/// Removes what only runs in real time know, and the point at which equations would rest.
+pub fn forget_other_engines(run: &mut RunMetrics) {
+    run.timing = Timing::default();
+    run.flows.iter_mut().for_each(|flow| flow.reported = Reported::default());
+    run.links.iter_mut().for_each(|link| link.rest = None);
+}
+
 /// Why a run could not go on, with the names of its scenario: a part from outside says so itself, and anything else is a broken
 /// invariant of the model.
 pub fn told(scenario: &Scenario, violation: &Violation) -> String {
@@ -234,6 +259,7 @@ trait AnyEngine: fmt::Debug + Send + Sync {
     fn runs_alone(&self) -> bool;
     fn prepare(&self, scenario: &Checked) -> Result<(), String>;
     fn simulated(&self, scenario: &Checked) -> Option<Checked>;
+    fn forget(&self, run: &mut RunMetrics);
     fn run(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String>;
     fn run_in_pieces(
         &self,
@@ -268,6 +294,10 @@ impl<E: Engine> AnyEngine for E {
 
     fn simulated(&self, scenario: &Checked) -> Option<Checked> {
         Engine::simulated(self, scenario)
+    }
+
+    fn forget(&self, run: &mut RunMetrics) {
+        Engine::forget(self, run);
     }
 
     fn run(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String> {

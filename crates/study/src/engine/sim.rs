@@ -1,10 +1,10 @@
 //! The engine that simulates packets in virtual time.
 
 use sojourn_core::StreamAddress;
-use sojourn_metrics::{Collector, Series};
+use sojourn_metrics::{Collector, RunMetrics, Series};
 use sojourn_scenario::{Checked, Scenario};
 
-use super::{Engine, Measured, end_states, look, reach, told};
+use super::{Engine, Measured, end_states, forget_other_engines, look, reach, told};
 use crate::shape::shape;
 
 sojourn_core::params! {
@@ -17,6 +17,10 @@ impl Engine for Sim {
 
     fn simulated(&self, scenario: &Checked) -> Option<Checked> {
         Some(scenario.clone())
+    }
+
+    fn forget(&self, run: &mut RunMetrics) {
+        forget_other_engines(run);
     }
 
     /// An error is a fault of the model or of a part from outside, not of the scenario.

@@ -197,3 +197,72 @@ fn claims_that_no_run_can_change_are_noted() {
         "claim 'c': 'goodput(a) >= goodput(a)' compares a metric with itself, so no run changes it";
     assert_eq!(same.notices(), [(note, 1)]);
 }
+
+/// One flow of each application that has metrics of its own, and claims on them.
+#[test]
+fn a_claim_on_what_a_flow_never_has_is_a_mistake() {
+    let flows = "[[scenario.flow]]\nname = \"some\"\napp = \"bulk\"\nbytes = \"1MB\"\n\
+                 [[scenario.flow]]\nname = \"echo\"\napp = \"ping\"\n\
+                 [[scenario.flow]]\nname = \"voice\"\napp = \"udp\"\nrate = \"100kbps\"\n\
+                 [[scenario.flow]]\nname = \"talk\"\napp = \"call\"\n";
+    let with = |expect: &str, more: &str| {
+        let claim = format!("[[claim]]\nid = \"c\"\ntext = \"t\"\nexpect = \"{expect}\"\n{more}");
+        read(&format!("{flows}{claim}"), &Overrides::default())
+    };
+    for sound in [
+        "fct_p50(some) < 1s",
+        "completions(some) > 0",
+        "ping_p50(echo) < 1s",
+        "rtt_p95(echo) during 5s..9s < 1s",
+        "mos(voice) > 1",
+        "owd_p50(voice) < 1s",
+        "mos_voice(talk) > 1",
+        "frames_encoded(talk) during 5s..9s > 1",
+        "sojourn_p95(queue) < 1s",
+        "jain() > 0.5",
+        "goodput(a) > 0",
+    ] {
+        with(sound, "").unwrap_or_else(|error| panic!("{sound}: {error}"));
+    }
+    for (wrong, said) in [
+        ("fct_p50(a) < 1s", "'a' (bulk) never has 'fct_p50_ms', only bulk with bytes, arrivals, page, requests do"),
+        ("goodput(a) > fct_p95(b) * 1 Mbps / 1s", "'b' (bulk) never has 'fct_p95_ms'"),
+        ("mos(echo) > 1", "'echo' (ping) never has 'mos', only udp, frames do (allowed: sent_packets"),
+        ("goodput(echo) > 0", "'echo' (ping) never has 'goodput_mbps', only bulk,"),
+        ("cwnd_p50(voice) > 1", "'voice' (udp) never has 'cwnd_p50_pkts', only bulk,"),
+        ("cwnd(voice) during 5s..9s > 1", "'voice' (udp) never has 'cwnd_pkts', only bulk,"),
+        ("mos(talk) > 1", "'talk' (call) never has 'mos', only udp, frames do"),
+        ("timeouts(a) < timeouts(talk)", "'talk' (call) never has 'timeouts'"),
+        ("reported_rtt(a) < 1s", "'a' (bulk) never has 'reported_rtt_ms' with this engine"),
+        ("airtime_share(queue) > 0", "'queue' is a queue that never has 'airtime_share'"),
+        ("lateness_p99() < 1ms", "no run of these scenarios has 'lateness_p99_ms'"),
+    ] {
+        let error = with(wrong, "").expect_err(wrong);
+        assert!(error.contains(said), "{wrong}: {error}");
+        assert!(error.starts_with("t.toml:") && error.contains("claim.0.expect"), "{error}");
+    }
+}
+
+/// It may have it in the scenarios that count.
+#[test]
+fn a_claim_on_what_a_flow_has_in_some_scenarios_is_read_with_a_note() {
+    let app = |app: &str, value: &str| {
+        format!("[factors]\n\"flow.a.app\" = [\"bulk\", \"ping\"]\n[[claim]]\nid = \"c\"\ntext = \"t\"\n\
+             expect = \"{value}\"\nwhere = {{ \"flow.a.app\" = {app} }}\n")
+    };
+    let note = ("claim 'c': 'goodput_mbps(a)' has no value", 1);
+    let notices = |text: &str| {
+        let study = study(text);
+        study.notices().iter().map(|(text, count)| ((*text).to_owned(), *count)).collect::<Vec<_>>()
+    };
+    assert_eq!(notices(&app("[\"bulk\", \"ping\"]", "goodput(a) > 0")), [(note.0.to_owned(), note.1)]);
+    assert_eq!(notices(&app("\"bulk\"", "goodput(a) > 0")), []);
+    let error = read(&app("\"ping\"", "goodput(a) > 0"), &Overrides::default()).unwrap_err();
+    assert!(error.contains("'a' (ping) never has 'goodput_mbps'"), "{error}");
+    // What the command line made of the study is not its author's mistake.
+    let changed = with(&app("\"bulk\"", "cwnd_p50(a) > 0"), &["flow.a.app=ping"]);
+    assert!(changed.notices().is_empty(), "the claim speaks of no scenario that is left");
+    let text = "[[claim]]\nid = \"c\"\ntext = \"t\"\nexpect = \"timeouts(a) < 9\"\n";
+    let fluid = with(text, &["engine=fluid"]);
+    assert_eq!(fluid.notices(), [("claim 'c': 'timeouts(a)' has no value", 1)]);
+}
