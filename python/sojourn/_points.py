@@ -36,7 +36,7 @@ class Trial(NamedTuple):
     value: float
     """Of the objective, over the seeds with which it was run; not a number where nothing can be said."""
     failed: list[str]
-    """Claims that do not hold; in a search those that cannot be tested, too."""
+    """Claims that do not hold; in a search those that are untestable, too."""
     seeds: int
     """With how many it was run."""
     has_all_seeds: bool
@@ -44,7 +44,7 @@ class Trial(NamedTuple):
     folder: Path | str
     """A text where it is on object storage."""
     problem: str = ""
-    """Why nothing can be said: runs without a result, or a claim that cannot be tested."""
+    """Why nothing can be said: runs without a result, or a claim that is untestable."""
 
     @property
     def is_allowed(self) -> bool:

@@ -48,7 +48,7 @@ class Refutation(NamedTuple):
     start: dict[str, Any]
     trials: list[Trial]
     """All worlds in their order. The value of each is how far the claim is from failing, as a share of
-    its bound; below zero it fails. It is infinite where the claim has no such distance, and not a number where it cannot be tested."""
+    its bound; below zero it fails. It is infinite where the claim has no such distance, and not a number where it is untestable."""
     first: Trial | None
     """The first world in which the claim fails; None if it holds in all that were tried."""
     world: Trial | None
@@ -68,11 +68,11 @@ class Refutation(NamedTuple):
         untested = [trial for trial in self.trials if trial.problem]
         count = len(self.trials)
         if len(untested) == count:
-            return f"the claim '{self.claim}' could not be tested in any of the {count} worlds that were tried: {untested[0].problem}"
+            return f"the claim '{self.claim}' is untestable in all of the {count} worlds that were tried: {untested[0].problem}"
         told = self.found() if self.world else self.held()
         if not untested:
             return f"the claim '{self.claim}' {told}"
-        return f"the claim '{self.claim}' {told}; it could not be tested in {len(untested)} of {count} worlds: {untested[0].problem}"
+        return f"the claim '{self.claim}' {told}; it is untestable in {len(untested)} of {count} worlds: {untested[0].problem}"
 
     def found(self) -> str:
         assert self.world is not None
@@ -120,7 +120,7 @@ def refute(
 
     While it looks, a world in which the claim holds by more than a quarter of its bound with the first seed is left, unless it is the nearest to
     failing so far; all others, and all while the world is made simpler, are run with all seeds. A world in which the
-    claim cannot be tested, because runs have no result or for another reason, counts neither as one where it holds nor as one where it fails.
+    claim is untestable, because runs have no result or for another reason, counts neither as one where it holds nor as one where it fails.
 
     Each world is a study in a folder of its own in `out`, and ``refute.json`` lists them; the same call runs
     nothing twice. `running` goes to `Study.run`: `jobs`, `progress` and `executor`. That none was found proves nothing.
@@ -270,7 +270,7 @@ class Adversary:
 
 def room_of(results: Results) -> tuple[float, bool, str]:
     """How far the claim is from failing as a share of its bound, below zero if it fails; whether it does; and why it
-    cannot be tested, if so."""
+    is untestable, if so."""
     verdict = results.verdicts[0].verdict
     claims = results.claims
     if verdict == "fails":
@@ -279,7 +279,7 @@ def room_of(results: Results) -> tuple[float, bool, str]:
     if verdict == "holds":
         return min((room for room in claims["room_share"] if room is not None), default=math.inf), False, ""
     reasons = [reason for check, reason in zip(claims["check"], claims["reason"]) if check != "holds" and reason]
-    return math.nan, False, results._lack or (reasons or ["the claim cannot be tested"])[0]
+    return math.nan, False, results._lack or (reasons or ["the claim is untestable"])[0]
 
 
 def shown(point: Mapping[str, Any]) -> str:

@@ -27,7 +27,7 @@ class Claim(NamedTuple):
     id: str
     text: str
     verdict: str
-    """``holds``, ``fails`` or ``cannot be tested``."""
+    """``holds``, ``fails`` or ``untestable``."""
 
 
 class Figure:

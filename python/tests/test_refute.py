@@ -79,7 +79,7 @@ def test_worlds_without_results_neither_hold_nor_fail(cca: str, count: str, tmp_
     found = sj.refute(study, "c", {"path.rtt": "{rtt}ms"}, RTT, {"rtt": 10.0}, tmp_path, trials=2, progress=False)
     assert found.world is None and [trial.failed for trial in found.trials] == [[], []]
     assert all(count in trial.problem and not trial.is_allowed and not trial.has_all_seeds for trial in found.trials)
-    assert "could not be tested in any of the 2 worlds that were tried: " in repr(found)
+    assert "is untestable in all of the 2 worlds that were tried: " in repr(found)
     assert f"{count} no result: run " in repr(found) and "ZeroDivisionError" in repr(found)
     listed = json.loads((tmp_path / "refute.json").read_text())["trials"]
     assert [trial["value"] for trial in listed] == [None, None]
@@ -90,7 +90,7 @@ def test_a_world_that_cannot_be_tested_is_told_beside_those_that_hold(tmp_path: 
     change, space = {"flow.one.cca": "{cca}"}, {"cca": ["reno", sj.own(parts.Broken)]}
     found = sj.refute(study, "c", change, space, {"cca": "reno"}, tmp_path, trials=2, progress=False)
     assert "held in 1 of the 2 worlds that were tried, with all 2 seeds; it was nearest to" in repr(found)
-    assert "; it could not be tested in 1 of 2 worlds: 1 of 1 runs has no result: run 0: " in repr(found)
+    assert "; it is untestable in 1 of 2 worlds: 1 of 1 runs has no result: run 0: " in repr(found)
 
 
 def test_what_the_first_seed_hides_is_found(tmp_path: Path) -> None:

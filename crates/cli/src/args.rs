@@ -13,7 +13,7 @@ use sojourn_study::{Overrides, Registry, Study};
 use crate::failure::Failure;
 
 const ENDINGS: &str = "Exit codes:
-  0  done; every claim holds, or none could be tested
+  0  done; every claim holds or is untestable
   1  done, but a claim failed, a comparison found something worse, or a run has no result
   2  something that was given is wrong: an option, a study, a trace, a folder
   3  this machine cannot: a full disk, no permission

@@ -1,10 +1,11 @@
 //! Lines of a table on a terminal, and what stands in their cells.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use sojourn_study::results::{Plan, Results};
+use sojourn_study::results::{Kind, Plan, Results};
 
-use crate::data::{Mean, Tally};
+use crate::data::{Mean, Subject, Tally};
 use crate::names;
 use crate::number::{estimate, shown_with_unit};
 
@@ -41,6 +42,29 @@ pub(crate) fn not_listed(more: usize, word: &str, results: &Results) -> String {
     format!(
         "{} more {are} not listed: 'sojourn show {} --all' lists all",
         counted(more, word),
+        results.folder.display()
+    )
+}
+
+/// The same of flows or queues: of flows that stand in groups, how many both are.
+pub(crate) fn subjects_not_listed(more: &[&Subject], results: &Results) -> String {
+    let Some(kind) = more.first().map(|subject| subject.kind) else { return String::new() };
+    let flows: BTreeSet<&str> = results
+        .plan
+        .scenarios
+        .iter()
+        .flat_map(|scenario| scenario.flows.iter())
+        .filter(|flow| more.iter().any(|subject| subject.name == flow.group))
+        .map(|flow| &flow.name[..])
+        .collect();
+    if kind != Kind::Flow || flows.len() <= more.len() {
+        return not_listed(more.len(), kind.name(), results);
+    }
+    let are = if more.len() == 1 { "is" } else { "are" };
+    format!(
+        "{} of {} more {are} not listed: 'sojourn show {} --all' lists all",
+        counted(more.len(), "group"),
+        counted(flows.len(), "flow"),
         results.folder.display()
     )
 }

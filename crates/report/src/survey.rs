@@ -10,7 +10,7 @@ use sojourn_study::results::{Kind, PlannedFlow, Results, Row};
 use crate::data::{Counted, Data, Extent, Mean, Reading, Subject, Tally};
 use crate::ending::{Ending, Endings};
 use crate::extremes;
-use crate::lines::{LACKING, Lines, cell_of, not_listed};
+use crate::lines::{LACKING, Lines, cell_of, not_listed, subjects_not_listed};
 use crate::markup::plain_text;
 use crate::page;
 
@@ -211,13 +211,12 @@ impl<'a> Found<'a> {
             }
             lines.write_aligned(2, &mut out);
             out += if is_lacking { LACKING } else { "" };
-            let more = block.subjects.len() - listed.len();
-            if more > 0 || self.scenarios.len() > most {
+            let more = &block.subjects[listed.len()..];
+            if !more.is_empty() || self.scenarios.len() > most {
                 out += &self.extremes(&block.subjects, metrics);
             }
-            if more > 0 {
-                let word = block.subjects[0].kind.name();
-                let _ = writeln!(out, "{}", not_listed(more, word, self.data.results));
+            if !more.is_empty() {
+                let _ = writeln!(out, "{}", subjects_not_listed(more, self.data.results));
             }
             out.push('\n');
         }

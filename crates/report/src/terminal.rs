@@ -4,14 +4,14 @@ use std::convert::Infallible;
 use std::fmt::Write;
 
 use sojourn_study::results::{
-    Check, Kind, Results, ResultsError, Row, Series, StepValues, Verdict,
+    Check, ClaimResult, Kind, Results, ResultsError, Row, Series, StepValues, Verdict,
 };
 
 use crate::data::{Data, Extent, Mean, Subject};
 use crate::ending;
 use crate::extremes::{self, extremes};
 pub use crate::lines::LACKING;
-use crate::lines::{aligned, cell_of, counted, not_listed};
+use crate::lines::{aligned, cell_of, counted, not_listed, subjects_not_listed};
 use crate::markup::plain_text;
 use crate::names;
 use crate::number::{number, percent, shown_with_unit};
@@ -21,17 +21,26 @@ use crate::survey::{self, EachRun};
 /// So many scenarios, and bounds of a claim, are listed unless all are asked for; the page lists as many bounds.
 pub const MOST: usize = page::MOST_CHECKS;
 
-/// The claims: verdict, text, and what was measured where, at most `most` times for each.
+/// The claims: verdict, text, and what was measured where, at most `most` times for each. Of more than `most` claims so many are
+/// listed, those first that do not hold.
 pub fn claims(results: &Results, most: usize) -> String {
     let Some(report) = &results.claims else {
         return "Claims were not checked.\n".into();
     };
     let mut out = String::new();
-    for claim in &report.claims {
+    let mut claims: Vec<&ClaimResult> = report.claims.iter().collect();
+    if claims.len() > most {
+        claims.sort_by_key(|claim| match claim.verdict {
+            Verdict::Fails => 0,
+            Verdict::Untestable => 1,
+            Verdict::Holds => 2,
+        });
+    }
+    for claim in claims.iter().take(most) {
         let mark = mark(claim.verdict);
-        let _ = writeln!(out, "{mark:<8} {:<5} {}", plain_text(&claim.id), plain_text(&claim.text));
+        let _ = writeln!(out, "{mark:<12} {:<5} {}", plain_text(&claim.id), plain_text(&claim.text));
         if let Some(reason) = &claim.reason {
-            let _ = writeln!(out, "         {}", plain_text(reason));
+            let _ = writeln!(out, "             {}", plain_text(reason));
         }
         let shown = claim
             .checks
@@ -39,17 +48,20 @@ pub fn claims(results: &Results, most: usize) -> String {
             .filter(|check| check.verdict != Verdict::Holds || claim.checks.len() == 1);
         let count = shown.clone().count();
         for check in shown.take(most) {
-            let _ = writeln!(out, "         {}", check_line(check));
+            let _ = writeln!(out, "             {}", check_line(check));
         }
         if count > most {
-            let _ = writeln!(out, "         {}", not_listed(count - most, "bound", results));
+            let _ = writeln!(out, "             {}", not_listed(count - most, "bound", results));
         }
+    }
+    if claims.len() > most {
+        let _ = writeln!(out, "{}", not_listed(claims.len() - most, "claim", results));
     }
     let count =
         |verdict: Verdict| report.claims.iter().filter(|claim| claim.verdict == verdict).count();
     let _ = writeln!(
         out,
-        "{}: {} held, {} not held, {} can't be tested",
+        "{}: {} held, {} not held, {} untestable",
         counted(report.claims.len(), "claim"),
         count(Verdict::Holds),
         count(Verdict::Fails),
@@ -147,8 +159,8 @@ pub fn means<'m>(results: &Results, kind: Kind, metrics: &'m [String], most: usi
         }
     }
     let mut below = String::new();
-    let more = subjects.len() - listed.len();
-    if !subjects.is_empty() && (more > 0 || scenarios > most) {
+    let more = &subjects[listed.len()..];
+    if !subjects.is_empty() && (!more.is_empty() || scenarios > most) {
         let all: Vec<u32> = (0..scenarios as u32).collect();
         let of_metric = |metric: &'m String| {
             let mut places = Vec::new();
@@ -162,8 +174,8 @@ pub fn means<'m>(results: &Results, kind: Kind, metrics: &'m [String], most: usi
         };
         below += &extremes::of_scenarios(&data, &subjects, &all, metrics.iter().map(of_metric));
     }
-    if more > 0 {
-        let _ = writeln!(below, "{}", not_listed(more, kind.name(), results));
+    if !more.is_empty() {
+        let _ = writeln!(below, "{}", subjects_not_listed(more, results));
     }
     Means { lines, below }
 }
@@ -405,8 +417,8 @@ fn phases(series: &Series) -> String {
 fn mark(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Holds => "✓ held",
-        Verdict::Fails => "✗ failed",
-        Verdict::Untestable => "? open",
+        Verdict::Fails => "✗ not held",
+        Verdict::Untestable => "? untestable",
     }
 }
 

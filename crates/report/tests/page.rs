@@ -193,7 +193,7 @@ fn a_claim_that_fails_shows_by_how_much() {
     assert!(page.contains("the paper does not say at which MCS the stations are"));
     let text = terminal::claims(&specimen::results(), terminal::MOST);
     assert!(text.contains("off by 0.88 Mbit/s (22 %)"), "{text}");
-    assert!(text.contains("3 claims: 1 held, 1 not held, 1 can't be tested"));
+    assert!(text.contains("3 claims: 1 held, 1 not held, 1 untestable"));
 }
 
 /// A claim that one scenario leaves open, and one whose value lacks samples.
@@ -206,13 +206,13 @@ fn a_claim_says_what_it_lacks() {
     claims[held].checks[0].reason = Some(note.into());
     let lacking = claims[held].checks[0].clone();
     let open = claims.iter_mut().find(|claim| claim.verdict == Verdict::Untestable).unwrap();
-    open.reason = Some("held in 1 scenario, could not be tested in 1: nothing ended".into());
+    open.reason = Some("held in 1 scenario, untestable in 1: nothing ended".into());
     open.checks = vec![
         Check { reason: None, ..lacking.clone() },
         Check { verdict: Verdict::Untestable, value: None, bound: None, miss: None, ..lacking },
     ];
     let page = page(&results);
-    let sentence = "<p>Held in 1 scenario, could not be tested in 1: nothing ended.</p>";
+    let sentence = "<p>Held in 1 scenario, untestable in 1: nothing ended.</p>";
     assert!(page.contains(sentence));
     let sentences = page.split("<div class=\"measured\"><p>").skip(1);
     let sentences = sentences.filter_map(|rest| rest.split("</p>").next());

@@ -11,18 +11,61 @@ pub(super) fn failing(report: &ClaimReport) -> usize {
     report.claims.iter().filter(|claim| claim.verdict == Verdict::Fails).count()
 }
 
-/// Empty if there are no claims.
-pub(super) fn text(report: &ClaimReport) -> String {
+/// The most claims that are listed as the study has them; of more, those that do not hold come first.
+const MOST: usize = 50;
+
+/// A line for each claim, and what came of all; empty if there are no claims. `all` is the command that lists all.
+pub(super) fn text(report: &ClaimReport, all: &str) -> String {
     if report.claims.is_empty() {
         return String::new();
     }
+    let mut claims: Vec<&ClaimResult> = report.claims.iter().collect();
+    if claims.len() > MOST {
+        claims.sort_by_key(|claim| match claim.verdict {
+            Verdict::Fails => 0,
+            Verdict::Untestable => 1,
+            Verdict::Holds => 2,
+        });
+    }
+    let listed = &claims[..claims.len().min(MOST)];
     let mut grid =
         Grid::new(["verdict", "claim", ">bounds", "measured", "claimed", "off by", "text"]);
-    for claim in &report.claims {
+    for claim in listed {
         grid.row(row(claim));
     }
-    format!("{}\n{}\n", grid.fitted(), summary(report))
+    let more = match &claims[listed.len()..] {
+        [] => String::new(),
+        more => {
+            let are = if more.len() == 1 { "is" } else { "are" };
+            let count = super::count(more.len(), "claim");
+            format!("{count} more {are} not listed ({}): {all} lists all\n", counts(more))
+        }
+    };
+    format!("{}{more}\n{}\n{}", grid.fitted(), summary(report), lagging(report))
 }
+
+/// Which claims do not hold, where others do so that it is not plain to see: `not held: C2, C4`.
+fn lagging(report: &ClaimReport) -> String {
+    let mut text = String::new();
+    for (verdict, word) in [(Verdict::Fails, "not held"), (Verdict::Untestable, "untestable")] {
+        let of = || report.claims.iter().filter(|claim| claim.verdict == verdict);
+        let names: Vec<&str> = of().take(MOST_NAMES).map(|claim| &claim.id[..]).collect();
+        if names.is_empty() || report.claims.len() <= FEW {
+            continue;
+        }
+        let more = match of().count() - names.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        text.push_str(&format!("{word}: {}{more}\n", names.join(", ")));
+    }
+    text
+}
+
+/// Of so few claims it is plain to see which do not hold.
+const FEW: usize = 5;
+/// The most claims that the last lines name.
+const MOST_NAMES: usize = 20;
 
 /// A row for each check; a claim without checks has one row.
 pub(super) fn records(report: &ClaimReport) -> Records {
@@ -79,12 +122,16 @@ pub(super) fn records(report: &ClaimReport) -> Records {
     records
 }
 
-/// `26 claims: 11 held, 9 not held, 6 can't be tested`.
+/// `26 claims: 11 held, 9 not held, 6 untestable`.
 pub(super) fn summary(report: &ClaimReport) -> String {
-    let count = |verdict| report.claims.iter().filter(|claim| claim.verdict == verdict).count();
+    let all: Vec<&ClaimResult> = report.claims.iter().collect();
+    format!("{}: {}", super::count(all.len(), "claim"), counts(&all))
+}
+
+fn counts(claims: &[&ClaimResult]) -> String {
+    let count = |verdict| claims.iter().filter(|claim| claim.verdict == verdict).count();
     format!(
-        "{}: {} held, {} not held, {} can't be tested",
-        super::count(report.claims.len(), "claim"),
+        "{} held, {} not held, {} untestable",
         count(Verdict::Holds),
         count(Verdict::Fails),
         count(Verdict::Untestable)
@@ -94,8 +141,8 @@ pub(super) fn summary(report: &ClaimReport) -> String {
 fn row(claim: &ClaimResult) -> [String; 7] {
     let mark = match claim.verdict {
         Verdict::Holds => "✓ held",
-        Verdict::Fails => "✗ failed",
-        Verdict::Untestable => "? open",
+        Verdict::Fails => "✗ not held",
+        Verdict::Untestable => "? untestable",
     };
     let held = claim.checks.iter().filter(|check| check.verdict == Verdict::Holds).count();
     let bounds = match claim.checks.len() {

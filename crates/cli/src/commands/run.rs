@@ -217,7 +217,10 @@ fn text(
             text.truncate(text.trim_end().len());
             text.push('\n');
         }
-        Some(report) => text.push_str(&claims::text(report)),
+        Some(report) => {
+            let all = format!("'sojourn show {} --all'", summary.folder.display());
+            text.push_str(&claims::text(report, &all));
+        }
         None => {}
     }
     if !text.is_empty() {

@@ -88,31 +88,32 @@ fn a_run_of_many_flows_is_shown_up_to_three_hundred_lines() {
 
 #[test]
 fn three_hundred_of_many_named_flows_are_listed() {
-    let scratch = Scratch::new();
-    let mut study =
-        "schema = 1\ntitle = \"A crowd\"\n[scenario]\nduration = \"100ms\"\n[scenario.path]\n\
-                     rate = \"100Mbps\"\nrtt = \"20ms\"\nqueue = \"pfifo limit 50\"\n"
+    for (count, more) in [("", "1 flow more"), ("count = 3\n", "1 group of 3 flows more")] {
+        let scratch = Scratch::new();
+        let mut study = "schema = 1\ntitle = \"A crowd\"\n[scenario]\nduration = \"100ms\"\n[scenario.path]\n\
+                         rate = \"100Mbps\"\nrtt = \"20ms\"\nqueue = \"pfifo limit 50\"\n"
             .to_owned();
-    for flow in 1..=301 {
-        study += &format!("[[scenario.flow]]\nname = \"p{flow}\"\napp = \"ping\"\n");
+        for flow in 1..=301 {
+            study += &format!("[[scenario.flow]]\nname = \"p{flow}\"\napp = \"ping\"\n");
+        }
+        scratch.write("study.toml", &(study + count));
+        let run = scratch.must(&["run", "study.toml", "--out", "out", "--no-report"]).stdout;
+        let shown = scratch.must(&["show", "out"]).stdout;
+        let note = format!("\n{more} is not listed: 'sojourn show out --all' lists all\n");
+        for listed in [&run, &shown] {
+            let line = |flow: u32| format!("\nthe scenario  p{flow} ");
+            assert!(listed.contains(&line(300)) && !listed.contains(&line(301)), "{listed}");
+            assert!(listed.contains(&note), "{listed}");
+            // It waits for all fifty others in the queue; those behind it are lost.
+            let longest = listed.lines().find(|line| line.starts_with("ping_p50_ms ")).unwrap();
+            assert_eq!(longest.split_whitespace().nth(2), Some("p51"), "{listed}");
+        }
+        let all = scratch.must(&["show", "out", "--all"]).stdout;
+        assert!(all.contains(" p301 ") && !all.contains("not listed"), "{all}");
+        let asked = scratch.must(&["show", "out", "-m", "ping_p50"]).stdout;
+        assert!(asked.contains("\np300 ") && !asked.contains("\np301 "), "{asked}");
+        assert!(asked.contains("\nof 301 flows ") && asked.contains(note), "{asked}");
+        let all = scratch.must(&["show", "out", "-m", "ping_p50", "--all"]).stdout;
+        assert!(all.contains("\np301 ") && !all.contains("not listed"), "{all}");
     }
-    scratch.write("study.toml", &study);
-    let run = scratch.must(&["run", "study.toml", "--out", "out", "--no-report"]).stdout;
-    let shown = scratch.must(&["show", "out"]).stdout;
-    let note = "\n1 flow more is not listed: 'sojourn show out --all' lists all\n";
-    for listed in [&run, &shown] {
-        let line = |flow: u32| format!("\nthe scenario  p{flow} ");
-        assert!(listed.contains(&line(300)) && !listed.contains(&line(301)), "{listed}");
-        assert!(listed.contains(note), "{listed}");
-        // It waits for all fifty others in the queue; those behind it are lost.
-        let longest = listed.lines().find(|line| line.starts_with("ping_p50_ms ")).unwrap();
-        assert_eq!(longest.split_whitespace().nth(2), Some("p51"), "{listed}");
-    }
-    let all = scratch.must(&["show", "out", "--all"]).stdout;
-    assert!(all.contains(" p301 ") && !all.contains("not listed"), "{all}");
-    let asked = scratch.must(&["show", "out", "-m", "ping_p50"]).stdout;
-    assert!(asked.contains("\np300 ") && !asked.contains("\np301 "), "{asked}");
-    assert!(asked.contains("\nof 301 flows ") && asked.contains(note), "{asked}");
-    let all = scratch.must(&["show", "out", "-m", "ping_p50", "--all"]).stdout;
-    assert!(all.contains("\np301 ") && !all.contains("not listed"), "{all}");
 }

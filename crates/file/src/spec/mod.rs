@@ -267,7 +267,7 @@ pub struct ClaimSpec {
     /// Expressions over metrics that must all hold.
     #[serde(default)]
     pub expect: OneOrMany,
-    /// Why this claim cannot be tested here. It then needs no `expect`.
+    /// Why this claim is untestable here. It then needs no `expect`.
     pub untestable: Option<String>,
     /// What the study's author says of the outcome.
     pub note: Option<String>,

@@ -37,7 +37,7 @@ pub(crate) fn write(out: &mut String, data: &Data<'_>, lead: &str) {
     }
 }
 
-/// `2 of 4 claims held. C2 is not held; C4 can't be tested.`
+/// `2 of 4 claims are held. Not held: C2. Untestable: C4.`
 pub(crate) fn verdict(claims: &[ClaimResult]) -> String {
     let of = |verdict: Verdict| -> Vec<String> {
         claims
@@ -59,7 +59,7 @@ pub(crate) fn verdict(claims: &[ClaimResult]) -> String {
     }
     let open = of(Verdict::Untestable);
     if !open.is_empty() {
-        let _ = write!(text, " Can’t be tested: {}.", open.join(", "));
+        let _ = write!(text, " Untestable: {}.", open.join(", "));
     }
     text
 }
@@ -71,7 +71,7 @@ pub(crate) fn badge(verdict: Verdict) -> &'static str {
             "<span class=\"badge failed\"><b aria-hidden=\"true\">✗</b> Not held</span>"
         }
         Verdict::Untestable => {
-            "<span class=\"badge open\"><b aria-hidden=\"true\">?</b> Can’t be tested</span>"
+            "<span class=\"badge open\"><b aria-hidden=\"true\">?</b> Untestable</span>"
         }
     }
 }
@@ -154,7 +154,7 @@ fn write_claim(out: &mut String, claim: &ClaimResult, data: &Data<'_>) {
             let of = |verdict| more.iter().filter(|check| check.verdict == verdict).count();
             let _ = write!(
                 out,
-                "<p class=\"note\">{} bounds more are not listed: {} held, {} not held, {} can’t be tested. \
+                "<p class=\"note\">{} bounds more are not listed: {} held, {} not held, {} untestable. \
                  All are in <code>claims.json</code>.</p>",
                 more.len(),
                 of(Verdict::Holds),
@@ -230,7 +230,7 @@ fn sentence(claim: &ClaimResult, data: &Data<'_>) -> String {
                 // It names what held first.
                 return format!("{}.", Esc(&capital(why)));
             }
-            format!("It can’t be tested here: {}.", Esc(why))
+            format!("It is untestable here: {}.", Esc(why))
         }
         Verdict::Holds => {
             let Some(check) = telling(claim) else {
@@ -282,7 +282,7 @@ fn lacking(claim: &ClaimResult, check: &Check) -> String {
     remark.map_or_else(String::new, |remark| format!(" {}.", Esc(&capital(remark))))
 }
 
-/// Why a claim is open: the author's reason, or what its bounds lack and in how many of them.
+/// Why a claim is untestable: the author's reason, or what its bounds lack and in how many of them.
 fn why_open(claim: &ClaimResult, data: &Data<'_>) -> Option<String> {
     if let Some(reason) = &claim.reason {
         return Some(reason.clone());

@@ -598,10 +598,10 @@ fn why_open(checks: &[Check]) -> Option<String> {
         (_, 0) => reason,
         (0, held) => {
             let all = checks.len();
-            format!("{held} of {all} bounds held, the others could not be tested: {reason}")
+            format!("{held} of {all} bounds held, the others are untestable: {reason}")
         }
         _ => format!(
-            "held in {held} scenario{plural}, could not be tested in {}: {reason}",
+            "held in {held} scenario{plural}, untestable in {}: {reason}",
             untested.len()
         ),
     })

@@ -137,10 +137,13 @@ fn problem(value: &Value, scenarios: &[u32], plan: &Plan, possible: &Possible) -
                 all
             };
             let own = own.join(", ");
-            match others.iter().any(|other| *other == own) || others.is_empty() {
+            match others.is_empty() || others.contains(&&own[..]) {
                 true => format!("'{of}' ({own}) never has '{name}' with this engine"),
                 false => {
-                    format!("'{of}' ({own}) never has '{name}', only {} do", others.join(", "))
+                    let (last, others) = others.split_last().expect("there are some");
+                    let and = if others.is_empty() { "" } else { " and " };
+                    let others = others.join(", ");
+                    format!("'{of}' ({own}) never has '{name}'; flows of {others}{and}{last} do")
                 }
             }
         }

@@ -475,7 +475,7 @@ fn missing_runs_cannot_be_tested() {
     let mut table = table(&plan);
     table.rows.retain(|row| row.run != 1);
     let result = checked(&[claim("goodput(a) > 1 Mbps", &[])], &plan, &table).claims.remove(0);
-    let reason = "held in 1 scenario, could not be tested in 1: 1 of 2 runs have no result";
+    let reason = "held in 1 scenario, untestable in 1: 1 of 2 runs have no result";
     assert_eq!((result.verdict, result.reason.as_deref()), (Verdict::Untestable, Some(reason)));
     assert_eq!(result.checks[0].reason.as_deref(), Some("1 of 2 runs have no result"));
     assert_eq!(result.checks[1].verdict, Verdict::Holds, "the other scenario is whole");
@@ -497,7 +497,7 @@ fn a_claim_holds_only_if_it_could_be_tested_everywhere() {
     }
     let of = |claim| checked(&[claim], &plan, &table).claims.remove(0);
     let result = of(claim("completion_max(a) < 10 s", &[]));
-    let reason = "held in 1 scenario, could not be tested in 1: 'completion_max_ms' of 'a' was not \
+    let reason = "held in 1 scenario, untestable in 1: 'completion_max_ms' of 'a' was not \
                   measured: 0 of 1 transfers had ended with seed 1";
     assert_eq!((result.verdict, result.reason.as_deref()), (Verdict::Untestable, Some(reason)));
     assert_eq!(result.remark(result.checks.last()), Some(reason));

@@ -512,7 +512,7 @@ impl Verdict {
         match self {
             Self::Holds => "holds",
             Self::Fails => "fails",
-            Self::Untestable => "cannot be tested",
+            Self::Untestable => "untestable",
         }
     }
 }

@@ -225,13 +225,13 @@ fn a_claim_on_what_a_flow_never_has_is_a_mistake() {
         with(sound, "").unwrap_or_else(|error| panic!("{sound}: {error}"));
     }
     for (wrong, said) in [
-        ("fct_p50(a) < 1s", "'a' (bulk) never has 'fct_p50_ms', only bulk with bytes, arrivals, page, requests do"),
+        ("fct_p50(a) < 1s", "'a' (bulk) never has 'fct_p50_ms', flows of bulk with bytes, arrivals, page and requests do"),
         ("goodput(a) > fct_p95(b) * 1 Mbps / 1s", "'b' (bulk) never has 'fct_p95_ms'"),
-        ("mos(echo) > 1", "'echo' (ping) never has 'mos', only udp, frames do (allowed: sent_packets"),
-        ("goodput(echo) > 0", "'echo' (ping) never has 'goodput_mbps', only bulk,"),
-        ("cwnd_p50(voice) > 1", "'voice' (udp) never has 'cwnd_p50_pkts', only bulk,"),
-        ("cwnd(voice) during 5s..9s > 1", "'voice' (udp) never has 'cwnd_pkts', only bulk,"),
-        ("mos(talk) > 1", "'talk' (call) never has 'mos', only udp, frames do"),
+        ("mos(echo) > 1", "'echo' (ping) never has 'mos'; flows of udp and frames do (allowed: sent_packets"),
+        ("goodput(echo) > 0", "'echo' (ping) never has 'goodput_mbps'; flows of bulk,"),
+        ("cwnd_p50(voice) > 1", "'voice' (udp) never has 'cwnd_p50_pkts'; flows of bulk,"),
+        ("cwnd(voice) during 5s..9s > 1", "'voice' (udp) never has 'cwnd_pkts'; flows of bulk,"),
+        ("mos(talk) > 1", "'talk' (call) never has 'mos'; flows of udp and frames do"),
         ("timeouts(a) < timeouts(talk)", "'talk' (call) never has 'timeouts'"),
         ("reported_rtt(a) < 1s", "'a' (bulk) never has 'reported_rtt_ms' with this engine"),
         ("airtime_share(queue) > 0", "'queue' is a queue that never has 'airtime_share'"),

@@ -66,7 +66,7 @@ fn write_cell(out: &mut String, claim: &ClaimResult, checks: &[&Check]) {
             return;
         }
         (_, 1.., _) => ("failed", "✗", "not held", failed),
-        (_, 0, 1..) => ("open", "?", "can’t be tested", open),
+        (_, 0, 1..) => ("open", "?", "untestable", open),
         _ => ("held", "✓", "held", checks.len()),
     };
     let share = match some < checks.len() {
