@@ -414,6 +414,11 @@ impl Distribution {
         };
     }
 
+    /// The value of a rank counted from 0, of those that there are.
+    pub(crate) fn of_rank(&self, rank: u64) -> f64 {
+        self.at_rank(rank, self.counted.partition_point(|counted| counted.so_far() <= rank))
+    }
+
     /// The value of a rank counted from 0, which is in the bucket at a place of the list, as if the values of a bucket
     /// were evenly spread.
     fn at_rank(&self, rank: u64, place: usize) -> f64 {

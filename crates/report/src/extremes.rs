@@ -3,7 +3,7 @@
 use sojourn_study::results::Plan;
 
 use crate::data::{Data, Subject};
-use crate::lines::{aligned, counted};
+use crate::lines::{aligned, counted, counted_subjects};
 use crate::markup::plain_text;
 use crate::names;
 use crate::number::shown_with_unit;
@@ -19,7 +19,7 @@ pub(crate) fn of_scenarios<'a>(
     scenarios: &[u32],
     metrics: impl Iterator<Item = (&'a str, Vec<(f64, Place)>)>,
 ) -> String {
-    let of_subjects = counted(subjects.len(), subjects[0].kind.name());
+    let of_subjects = counted_subjects(subjects, data.plan);
     let of_scenarios = counted(scenarios.len(), "scenario");
     let all = match (subjects.len(), scenarios.len()) {
         (1, _) => of_scenarios,

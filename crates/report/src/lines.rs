@@ -38,35 +38,31 @@ pub(crate) fn cell_of(
 
 /// `39700 scenarios more are not listed: 'sojourn show out --all' lists all`.
 pub(crate) fn not_listed(more: usize, word: &str, results: &Results) -> String {
-    let are = if more == 1 { "is" } else { "are" };
-    format!(
-        "{} more {are} not listed: 'sojourn show {} --all' lists all",
-        counted(more, word),
-        results.folder.display()
-    )
+    counted_not_listed(more, &counted(more, word), results)
 }
 
-/// The same of flows or queues: of flows that stand in groups, how many both are.
+/// The same of flows or queues.
 pub(crate) fn subjects_not_listed(more: &[&Subject], results: &Results) -> String {
-    let Some(kind) = more.first().map(|subject| subject.kind) else { return String::new() };
-    let flows: BTreeSet<&str> = results
-        .plan
-        .scenarios
-        .iter()
-        .flat_map(|scenario| scenario.flows.iter())
-        .filter(|flow| more.iter().any(|subject| subject.name == flow.group))
-        .map(|flow| &flow.name[..])
-        .collect();
-    if kind != Kind::Flow || flows.len() <= more.len() {
-        return not_listed(more.len(), kind.name(), results);
+    counted_not_listed(more.len(), &counted_subjects(more, &results.plan), results)
+}
+
+fn counted_not_listed(more: usize, counted: &str, results: &Results) -> String {
+    let are = if more == 1 { "is" } else { "are" };
+    let folder = results.folder.display();
+    format!("{counted} more {are} not listed: 'sojourn show {folder} --all' lists all")
+}
+
+/// Subjects of one kind: `5 flows`; `3 groups of 300 flows` where a line is of several flows.
+pub(crate) fn counted_subjects(subjects: &[&Subject], plan: &Plan) -> String {
+    let Some(kind) = subjects.first().map(|subject| subject.kind) else { return String::new() };
+    let groups: BTreeSet<&str> = subjects.iter().map(|subject| &subject.name[..]).collect();
+    let all = plan.scenarios.iter().flat_map(|scenario| scenario.flows.iter());
+    let flows: BTreeSet<&str> =
+        all.filter(|flow| groups.contains(&flow.group[..])).map(|flow| &flow.name[..]).collect();
+    match kind == Kind::Flow && flows.len() > subjects.len() {
+        true => format!("{} of {}", counted(subjects.len(), "group"), counted(flows.len(), "flow")),
+        false => counted(subjects.len(), kind.name()),
     }
-    let are = if more.len() == 1 { "is" } else { "are" };
-    format!(
-        "{} of {} more {are} not listed: 'sojourn show {} --all' lists all",
-        counted(more.len(), "group"),
-        counted(flows.len(), "flow"),
-        results.folder.display()
-    )
 }
 
 /// `1 claim`, `2 claims`.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::parts::{class, fitted, open, text_width, ticks_below, ticks_beside};
+use super::parts::{class, dash, fitted, open, text_width, ticks_below, ticks_beside};
 use super::scale::Scale;
 use crate::markup::Esc;
 
@@ -101,9 +101,9 @@ pub(crate) fn curves(
         let run = curve.run.map_or(String::new(), |run| format!(" data-run=\"{run}\""));
         let _ = write!(
             out,
-            "<g class=\"{} dash{}\"{run}><path class=\"{}\" d=\"{path}\"/><title>{}</title></g>",
+            "<g class=\"{} {}\"{run}><path class=\"{}\" d=\"{path}\"/><title>{}</title></g>",
             class(curve.colour),
-            curve.colour % 4,
+            dash(curve.colour),
             if curve.thin { "line thin" } else { "line" },
             Esc(&curve.label)
         );

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::parts::{class, fitted, open, text_width, ticks_below, ticks_beside, visible};
+use super::parts::{class, dash, fitted, open, text_width, ticks_below, ticks_beside, visible};
 use super::scale::Scale;
 use super::symbol::symbol;
 use crate::data::{Mean, Points};
@@ -153,9 +153,9 @@ fn stroke(out: &mut String, line: &Line, unit: &str, x: &Scale, y: &Scale, is_de
         line.spots.iter().filter_map(|spot| Some((spot, Mean::of(&spot.points)?))).collect();
     let _ = write!(
         out,
-        "<g class=\"{} dash{}\"><path class=\"line\" d=\"",
+        "<g class=\"{} {}\"><path class=\"line\" d=\"",
         class(line.colour),
-        line.colour % 4
+        dash(line.colour)
     );
     // The line has a gap where there is no mean.
     let mut pen = 'M';

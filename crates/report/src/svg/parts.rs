@@ -9,9 +9,15 @@ use crate::markup::Esc;
 /// Colours that stay apart for every common kind of colour vision (Okabe and Ito).
 pub(crate) const COLOURS: usize = 8;
 
-/// The class that sets the colour; from the ninth on colours repeat.
+/// The class that sets the colour; from the ninth on colours repeat, and bars are paler with an edge.
 pub(crate) fn class(colour: usize) -> String {
-    format!("k{}", colour % COLOURS)
+    let again = if colour < COLOURS { "" } else { " again" };
+    format!("k{}{again}", colour % COLOURS)
+}
+
+/// The class that sets how a line is dashed: where a colour repeats, not as before.
+pub(super) fn dash(colour: usize) -> String {
+    format!("dash{}", (colour + colour / COLOURS) % 4)
 }
 
 /// Points of many colours, so dense that those at one place are one dot.
@@ -188,6 +194,21 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::svg::symbol::symbol;
+
+    #[test]
+    fn where_a_colour_repeats_something_else_differs() {
+        let bar = |which: usize| class(which);
+        let line = |which: usize| (which % COLOURS, dash(which));
+        let point = |which: usize| (which % COLOURS, symbol(which, 0.0, 0.0, 1.0));
+        for one in 0..COLOURS {
+            assert_ne!(bar(one), bar(one + COLOURS));
+            for again in (one + COLOURS..4 * COLOURS).step_by(COLOURS) {
+                assert_ne!(line(one), line(again));
+                assert_ne!(point(one), point(again));
+            }
+        }
+    }
 
     fn shown(labels: &[&str], characters: usize) -> Vec<String> {
         let labels: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();

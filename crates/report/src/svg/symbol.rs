@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use super::parts::{class, text_width};
+use super::parts::{COLOURS, class, text_width};
 use crate::markup::Esc;
 
-/// A point's shape: eight shapes that can be told apart when small.
+/// A point's shape: eight shapes that can be told apart when small. Where a colour repeats, it has another shape than before.
 pub(crate) fn symbol(which: usize, x: f64, y: f64, r: f64) -> String {
-    match which % 8 {
+    match (which + which / COLOURS) % 8 {
         0 => format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{r:.1}\"/>"),
         1 => format!(
             "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{2:.1}\" height=\"{2:.1}\"/>",

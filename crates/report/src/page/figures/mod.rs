@@ -126,6 +126,7 @@ pub(crate) fn of_view(data: &Data<'_>, spreads: &Spreads, view: &View) -> Vec<Fi
             continue;
         }
         let is_named = only.is_some() || !view.of.is_empty();
+        let subjects = if is_named { subjects } else { once_a_station(subjects, metric) };
         let (subjects, zeros) = without_zeros(data, subjects, metric, is_named);
         if subjects.is_empty() {
             continue;
@@ -177,8 +178,23 @@ pub(crate) fn of_view(data: &Data<'_>, spreads: &Spreads, view: &View) -> Vec<Fi
     out
 }
 
-/// What is shown, and what is left out because it is zero in every run, such as the goodput of a ping beside
-/// that of transfers; nothing is, if the view names what it shows, or all is zero.
+/// Both ports of a station have its share of the air, and all ports of a radio its index: the first stands for the others.
+fn once_a_station(mut subjects: Vec<Subject>, metric: &str) -> Vec<Subject> {
+    let whose = |name: &str| match metric {
+        "station_airtime_share" => {
+            let station = name.strip_suffix("-down").or_else(|| name.strip_suffix("-up"));
+            station.map(str::to_owned)
+        }
+        "jain_airtime" => name.split_once('.').map(|(radio, _)| radio.to_owned()),
+        _ => None,
+    };
+    let mut seen = BTreeSet::new();
+    subjects.retain(|subject| whose(&subject.name).is_none_or(|whose| seen.insert(whose)));
+    subjects
+}
+
+/// What is shown, and what is left out because it is zero in every run, such as the losses of a flow beside
+/// those of others; nothing is, if the view names what it shows, or all is zero.
 fn without_zeros(
     data: &Data<'_>,
     subjects: Vec<Subject>,
@@ -377,4 +393,22 @@ fn delay_of(data: &Data<'_>, flows: &[Subject]) -> Option<&'static str> {
     ["owd_p95_ms", "rtt_p95_ms", "ping_p95_ms"]
         .into_iter()
         .find(|metric| flows.iter().any(|flow| data.has(flow, metric)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_both_ports_of_a_station_have_is_drawn_once() {
+        let names = ["wifi.a-down", "wifi.a-up", "wifi.b-down", "wifi.b-up", "queue"];
+        let subjects =
+            || names.map(|name| Subject { kind: Kind::Queue, name: name.to_owned() }).to_vec();
+        let shown = |metric: &str| -> Vec<String> {
+            once_a_station(subjects(), metric).into_iter().map(|subject| subject.name).collect()
+        };
+        assert_eq!(shown("station_airtime_share"), ["wifi.a-down", "wifi.b-down", "queue"]);
+        assert_eq!(shown("jain_airtime"), ["wifi.a-down", "queue"]);
+        assert_eq!(shown("airtime_share"), names);
+    }
 }
