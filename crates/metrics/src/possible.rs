@@ -12,8 +12,8 @@ use sojourn_core::{
 use crate::histogram::{Distribution, Histogram};
 use crate::outcome::{
     AirMetrics, AvOffset, Counts, FlowKind, FlowMetrics, FrameMetrics, LinkCounts, LinkMetrics,
-    MediaCounts, MediaMetrics, Numbered, PhaseTime, Reported, Rest, RunMetrics, Timing,
-    Totals, TransferCounts, TransferMetrics, VoiceCounts, VoiceMetrics,
+    MediaCounts, MediaMetrics, Numbered, PhaseTime, Reported, Rest, RunMetrics, Timing, Totals,
+    TransferCounts, TransferMetrics, VoiceCounts, VoiceMetrics,
 };
 use crate::qoe::Freezes;
 use crate::series::Series;
@@ -63,7 +63,13 @@ fn flow(doing: Doing) -> FlowMetrics {
     let Doing { kind, has_transfers, is_call, probes_rtt } = doing;
     let (is_tcp, is_udp) = (kind.is_tcp(), kind == FlowKind::Udp);
     let counts = Counts { sent_packets: 1, sent_bytes: 1, arrived_packets: 1, ..Counts::default() };
-    let numbered = |is| if is { Numbered { sent: 1, arrived: 1, ..Numbered::default() } } else { Numbered::default() };
+    let numbered = |is| {
+        if is {
+            Numbered { sent: 1, arrived: 1, ..Numbered::default() }
+        } else {
+            Numbered::default()
+        }
+    };
     FlowMetrics {
         name: String::new(),
         kind,
@@ -190,13 +196,8 @@ fn transfers(kind: FlowKind) -> TransferMetrics {
 fn link(is_radio: bool) -> LinkMetrics {
     let mut counts = LinkCounts { sent_packets: 1, sent_bytes: 1, ..LinkCounts::default() };
     counts.drops[DropReason::Full as usize] = 1;
-    let sent = AirSample {
-        cell: PortId(0),
-        ppdus: 1,
-        mpdus: 1,
-        attempts: 1,
-        ..AirSample::default()
-    };
+    let sent =
+        AirSample { cell: PortId(0), ppdus: 1, mpdus: 1, attempts: 1, ..AirSample::default() };
     LinkMetrics {
         name: String::new(),
         whole: counts,

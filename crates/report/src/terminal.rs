@@ -38,7 +38,8 @@ pub fn claims(results: &Results, most: usize) -> String {
     }
     for claim in claims.iter().take(most) {
         let mark = mark(claim.verdict);
-        let _ = writeln!(out, "{mark:<12} {:<5} {}", plain_text(&claim.id), plain_text(&claim.text));
+        let _ =
+            writeln!(out, "{mark:<12} {:<5} {}", plain_text(&claim.id), plain_text(&claim.text));
         if let Some(reason) = &claim.reason {
             let _ = writeln!(out, "             {}", plain_text(reason));
         }

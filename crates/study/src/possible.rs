@@ -5,9 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sojourn_file::StudyScenario;
 use sojourn_file::plan::PlannedFlow;
-use sojourn_metrics::{
-    Doing, FlowKind, METRICS, Metric, Of, RunMetrics, Scope, fullest, metrics,
-};
+use sojourn_metrics::{Doing, FlowKind, METRICS, Metric, Of, RunMetrics, Scope, fullest, metrics};
 use sojourn_scenario::{App, Flow, Traffic};
 
 use crate::engine;

@@ -238,8 +238,7 @@ impl Study {
             let is_covered = |scenario: &u32| {
                 plan.is_selected(&plan.scenarios[*scenario as usize], &claim.filter)
             };
-            let scenarios: Vec<u32> =
-                (0..plan.scenarios.len() as u32).filter(is_covered).collect();
+            let scenarios: Vec<u32> = (0..plan.scenarios.len() as u32).filter(is_covered).collect();
             let covered = scenarios.len();
             for (number, expectation) in claim.expect.iter().enumerate() {
                 for lack in lacks(expectation, &scenarios, &plan, &study.possible) {
@@ -248,7 +247,11 @@ impl Study {
                             let text = &expectation.text;
                             let place = document.locate(&format!("claim.{index}.expect.{number}"));
                             let at = document.within_text(place, text, lack.at);
-                            return Err(document.error(at, format!("claim.{index}.expect"), problem));
+                            return Err(document.error(
+                                at,
+                                format!("claim.{index}.expect"),
+                                problem,
+                            ));
                         }
                         _ => study.runs.notices.push((
                             format!("claim '{}': '{}' has no value", claim.id, lack.what),

@@ -90,9 +90,14 @@ fn every_shipped_study_runs_and_its_claims_can_be_checked() {
         for row in &results.table.rows {
             for (name, value) in results.table.metrics.iter().zip(row.values.iter()) {
                 let metric = metrics::known(name, &[row.kind]);
-                let is_possible =
-                    metric.is_some_and(|metric| study.possible().has(&row.name, metric, row.scenario));
-                assert!(value.is_none() || is_possible, "{}: {name} of '{}'", path.display(), row.name);
+                let is_possible = metric
+                    .is_some_and(|metric| study.possible().has(&row.name, metric, row.scenario));
+                assert!(
+                    value.is_none() || is_possible,
+                    "{}: {name} of '{}'",
+                    path.display(),
+                    row.name
+                );
             }
         }
         assert!(results.is_complete());

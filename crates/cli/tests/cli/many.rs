@@ -94,9 +94,10 @@ fn three_hundred_of_many_named_flows_are_listed() {
         ("count = 3\n", "301 groups of 303 flows", "1 group of 3 flows more"),
     ] {
         let scratch = Scratch::new();
-        let mut study = "schema = 1\ntitle = \"A crowd\"\n[scenario]\nduration = \"100ms\"\n[scenario.path]\n\
+        let mut study =
+            "schema = 1\ntitle = \"A crowd\"\n[scenario]\nduration = \"100ms\"\n[scenario.path]\n\
                          rate = \"100Mbps\"\nrtt = \"20ms\"\nqueue = \"pfifo limit 50\"\n"
-            .to_owned();
+                .to_owned();
         for flow in 1..=301 {
             study += &format!("[[scenario.flow]]\nname = \"p{flow}\"\napp = \"ping\"\n");
         }

@@ -36,11 +36,7 @@ fn a_claim_that_fails_ends_with_1() {
     let ended = scratch.sojourn(&["run", "study.toml", "--out", "out"]);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     assert!(ended.stdout.contains("✗ not held  busy"), "{}", ended.stdout);
-    assert!(
-        ended.stdout.contains("1 claim: 0 held, 1 not held, 0 untestable"),
-        "{}",
-        ended.stdout
-    );
+    assert!(ended.stdout.contains("1 claim: 0 held, 1 not held, 0 untestable"), "{}", ended.stdout);
     assert!(scratch.path("out/report.html").exists());
 }
 
@@ -49,7 +45,13 @@ fn a_claim_that_fails_ends_with_1() {
 fn what_fails_is_seen_among_many_claims() {
     for (all, first, left_out) in [
         (30, "C1", None),
-        (300, "C7", Some("250 claims more are not listed (250 held, 0 not held, 0 untestable): 'sojourn show out --all' lists all\n")),
+        (
+            300,
+            "C7",
+            Some(
+                "250 claims more are not listed (250 held, 0 not held, 0 untestable): 'sojourn show out --all' lists all\n",
+            ),
+        ),
     ] {
         let scratch = Scratch::new();
         let mut study = "schema = 1\ntitle = \"t\"\n[scenario]\nduration = \"2s\"\n\
@@ -68,7 +70,11 @@ fn what_fails_is_seen_among_many_claims() {
         let row = ended.stdout.lines().nth(1).expect("there are rows");
         assert!(row.split_whitespace().any(|word| word == first), "{row}");
         let failing = if all == 30 { "C7" } else { "C7, C100, C200, C300" };
-        assert!(ended.stdout.contains(&format!(" untestable\nnot held: {failing}\n")), "{}", ended.stdout);
+        assert!(
+            ended.stdout.contains(&format!(" untestable\nnot held: {failing}\n")),
+            "{}",
+            ended.stdout
+        );
         match left_out {
             Some(line) => assert!(ended.stdout.contains(line), "{}", ended.stdout),
             None => assert!(!ended.stdout.contains("not listed"), "{}", ended.stdout),

@@ -600,10 +600,7 @@ fn why_open(checks: &[Check]) -> Option<String> {
             let all = checks.len();
             format!("{held} of {all} bounds held, the others are untestable: {reason}")
         }
-        _ => format!(
-            "held in {held} scenario{plural}, untestable in {}: {reason}",
-            untested.len()
-        ),
+        _ => format!("held in {held} scenario{plural}, untestable in {}: {reason}", untested.len()),
     })
 }
 

@@ -170,7 +170,8 @@ fn own_applications(name: &str, scenarios: &[u32], plan: &Plan) -> Vec<String> {
 /// The name of a metric with a `*` in place of its summary: `rtt_*_ms`.
 fn family(name: &str) -> String {
     let is_summary = |part: &str| {
-        let is_quantile = |digits: &str| !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit());
+        let is_quantile =
+            |digits: &str| !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit());
         matches!(part, "min" | "mean" | "max") || part.strip_prefix('p').is_some_and(is_quantile)
     };
     let parts = name.split('_').map(|part| if is_summary(part) { "*" } else { part });

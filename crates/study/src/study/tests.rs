@@ -225,9 +225,15 @@ fn a_claim_on_what_a_flow_never_has_is_a_mistake() {
         with(sound, "").unwrap_or_else(|error| panic!("{sound}: {error}"));
     }
     for (wrong, said) in [
-        ("fct_p50(a) < 1s", "'a' (bulk) never has 'fct_p50_ms', flows of bulk with bytes, arrivals, page and requests do"),
+        (
+            "fct_p50(a) < 1s",
+            "'a' (bulk) never has 'fct_p50_ms', flows of bulk with bytes, arrivals, page and requests do",
+        ),
         ("goodput(a) > fct_p95(b) * 1 Mbps / 1s", "'b' (bulk) never has 'fct_p95_ms'"),
-        ("mos(echo) > 1", "'echo' (ping) never has 'mos'; flows of udp and frames do (allowed: sent_packets"),
+        (
+            "mos(echo) > 1",
+            "'echo' (ping) never has 'mos'; flows of udp and frames do (allowed: sent_packets",
+        ),
         ("goodput(echo) > 0", "'echo' (ping) never has 'goodput_mbps'; flows of bulk,"),
         ("cwnd_p50(voice) > 1", "'voice' (udp) never has 'cwnd_p50_pkts'; flows of bulk,"),
         ("cwnd(voice) during 5s..9s > 1", "'voice' (udp) never has 'cwnd_pkts'; flows of bulk,"),
@@ -247,15 +253,20 @@ fn a_claim_on_what_a_flow_never_has_is_a_mistake() {
 #[test]
 fn a_claim_on_what_a_flow_has_in_some_scenarios_is_read_with_a_note() {
     let app = |app: &str, value: &str| {
-        format!("[factors]\n\"flow.a.app\" = [\"bulk\", \"ping\"]\n[[claim]]\nid = \"c\"\ntext = \"t\"\n\
-             expect = \"{value}\"\nwhere = {{ \"flow.a.app\" = {app} }}\n")
+        format!(
+            "[factors]\n\"flow.a.app\" = [\"bulk\", \"ping\"]\n[[claim]]\nid = \"c\"\ntext = \"t\"\n\
+             expect = \"{value}\"\nwhere = {{ \"flow.a.app\" = {app} }}\n"
+        )
     };
     let note = ("claim 'c': 'goodput_mbps(a)' has no value", 1);
     let notices = |text: &str| {
         let study = study(text);
         study.notices().iter().map(|(text, count)| ((*text).to_owned(), *count)).collect::<Vec<_>>()
     };
-    assert_eq!(notices(&app("[\"bulk\", \"ping\"]", "goodput(a) > 0")), [(note.0.to_owned(), note.1)]);
+    assert_eq!(
+        notices(&app("[\"bulk\", \"ping\"]", "goodput(a) > 0")),
+        [(note.0.to_owned(), note.1)]
+    );
     assert_eq!(notices(&app("\"bulk\"", "goodput(a) > 0")), []);
     let error = read(&app("\"ping\"", "goodput(a) > 0"), &Overrides::default()).unwrap_err();
     assert!(error.contains("'a' (ping) never has 'goodput_mbps'"), "{error}");
