@@ -439,7 +439,7 @@ fn claims(
                 return wrong("", problem.allow(["expect", "untestable, with the reason"]));
             }
             ([_, ..], Some(_)) => {
-                let problem = "what cannot be tested has nothing to expect";
+                let problem = "what is untestable has nothing to expect";
                 return wrong(".untestable", SpecError::new(problem));
             }
             _ => {}

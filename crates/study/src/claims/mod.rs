@@ -1,4 +1,4 @@
-//! Claims: sentences with bounds over metrics, which hold, fail, or cannot be tested.
+//! Claims: sentences with bounds over metrics, which hold, fail, or are untestable.
 //!
 //! An expression such as `goodput(cubic) in 6..8 Mbps` is checked in every scenario that the
 //! claim's `where` selects. In each, its sides are computed for every seed and their means over

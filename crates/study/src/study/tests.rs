@@ -227,7 +227,7 @@ fn a_claim_on_what_a_flow_never_has_is_a_mistake() {
     for (wrong, said) in [
         (
             "fct_p50(a) < 1s",
-            "'a' (bulk) never has 'fct_p50_ms', flows of bulk with bytes, arrivals, page and requests do",
+            "'a' (bulk) never has 'fct_p50_ms'; flows of bulk with bytes, arrivals, page and requests do",
         ),
         ("goodput(a) > fct_p95(b) * 1 Mbps / 1s", "'b' (bulk) never has 'fct_p95_ms'"),
         (
