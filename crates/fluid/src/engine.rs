@@ -16,7 +16,7 @@ use crate::curves::{
 };
 use crate::history::{Cursor, History, Moment, Recent, TIME};
 use crate::queue::{self, Due, Fate, Queue, Seen, Step};
-use crate::world::{Source, World};
+use crate::world::{Source, Stream, World};
 
 /// What a run cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,6 +49,9 @@ const LEAST_STEP: f64 = 20e-6;
 const MOST_STEP: f64 = 10e-3;
 /// Timers act after their time, not at it.
 const JUST: f64 = 1e-9;
+/// A wait grows no faster than time goes on. If so many seconds pass in which nothing leaves two queues on a way back, it is
+/// longer by twice that.
+const STAND_STILL: f64 = 1.0;
 /// Bytes that are nothing.
 const NOTHING: f64 = 1e-6;
 
@@ -435,7 +438,7 @@ impl<'a> Engine<'a> {
             return 0.0;
         };
         let (begins, part) = (sender.begins, sender.phase);
-        let back = flow.to_receiver + flow.to_sender + self.sparse_waits(&flow.way_back);
+        let back = self.way_back(flow);
         let news = self.look_back(at, end - back);
         let old = &self.history.last()[column..][..OF_FLOW];
         let [sent, acked, lost, marked, sent_at] =
@@ -540,7 +543,8 @@ impl<'a> Engine<'a> {
     }
 
     /// Follows what left the last queue of a flow at `time` back to its sender. What this takes in all is the
-    /// round trip, equation (15): each queue adds t − e(t).
+    /// round trip, equation (15): each queue adds t − e(t). Inlined where senders look back, although not only they do.
+    #[inline(always)]
     fn look_back(&mut self, at: usize, time: f64) -> News {
         let flow = &self.world.flows[at];
         let mut news = News { out: 0.0, lost: 0.0, marked: 0.0, sent_at: time.min(self.now) };
@@ -767,12 +771,14 @@ impl<'a> Engine<'a> {
         *cell = cell.max(received);
     }
 
-    fn sparse_waits(&self, links: &[usize]) -> f64 {
+    /// From a flow's last queue to its receiver and back to its sender, in seconds.
+    fn way_back(&self, flow: &Stream) -> f64 {
         let wait = |link: &usize| {
             let class = self.links[*link].queue.class_of_sparse();
             class.map_or(0.0, |class| self.links[*link].sojourns[class])
         };
-        links.iter().map(wait).sum()
+        let waits: f64 = flow.way_back.iter().map(wait).sum();
+        flow.to_receiver + flow.to_sender + waits
     }
 
     /// Makes the row that was computed the last one.
@@ -782,6 +788,10 @@ impl<'a> Engine<'a> {
         if !is_finite {
             let at = self.new.iter().position(|value| !value.is_finite()).unwrap_or_default();
             return Err(format!("the equations diverge at {now:.6} s (column {at})"));
+        }
+        if self.history.is_full() {
+            let oldest = self.oldest();
+            self.history.forget_before(oldest);
         }
         let length = now - self.now;
         let last = self.history.last();
@@ -800,9 +810,6 @@ impl<'a> Engine<'a> {
         self.now = now;
         self.work.steps += 1;
         self.work.rows = self.work.rows.max(self.history.rows());
-        if self.history.is_long() {
-            self.history.forget_before(self.oldest());
-        }
         Ok(())
     }
 
@@ -865,21 +872,25 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// The earliest time that a look-up may still ask for.
-    fn oldest(&self) -> f64 {
+    /// The earliest time that a look-up may still ask for: when that was sent of which the end of a flow hears. Later it
+    /// hears of what was sent later.
+    #[cold]
+    fn oldest(&mut self) -> f64 {
+        let world = self.world;
         let mut oldest = self.now;
-        for (at, flow) in self.world.flows.iter().enumerate() {
-            let sent_at = self.new[self.layout.flows[at] + SENT_AT];
-            if sent_at > 0.0 {
-                oldest = oldest.min(sent_at);
+        for (at, flow) in world.flows.iter().enumerate() {
+            let back = match flow.source {
+                Source::Tcp { .. } => self.way_back(flow),
+                Source::Udp(_) => flow.to_receiver,
+                Source::Ping(_) => continue,
+            };
+            let mut sent_at = self.look_back(at, self.now - back).sent_at;
+            if flow.way_back.len() > 1 {
+                sent_at -= STAND_STILL;
             }
-            let delay = flow.base_rtt() + self.sparse_waits(&flow.way_back);
-            oldest = oldest.min(self.now - delay);
-            for column in &self.layout.hops[at] {
-                oldest = oldest.min(self.new[column + CAME] - delay);
-            }
+            oldest = oldest.min(sent_at);
         }
-        oldest - 1.0
+        oldest - JUST
     }
 }
 

@@ -43,7 +43,11 @@ pub(crate) const TIME: usize = 0;
 
 impl History {
     pub(crate) fn new(first: &[f64]) -> Self {
-        Self { columns: first.len(), forgotten: 0, count: 1, values: first.to_vec() }
+        // 1 MiB.
+        const ROOM: usize = 1 << 17;
+        let mut values = Vec::with_capacity(ROOM.max(16 * first.len()));
+        values.extend_from_slice(first);
+        Self { columns: first.len(), forgotten: 0, count: 1, values }
     }
 
     pub(crate) fn push(&mut self, row: &[f64]) {
@@ -114,6 +118,7 @@ impl History {
         }
         cursor.0 = row + self.forgotten;
         let low = self.values[at];
+        debug_assert!(row + self.forgotten == 0 || value >= low || row > 0, "it was forgotten");
         let start = at - column;
         if row == last || value <= low {
             return Moment { low: start, high: start, fraction: 0.0 };
@@ -136,19 +141,20 @@ impl History {
         core::array::from_fn(|at| low[at] + moment.fraction * (high[at] - low[at]))
     }
 
-    /// Whether it is time to forget something.
-    pub(crate) fn is_long(&self) -> bool {
-        const WORTH_IT: usize = 1024;
-        self.rows().is_multiple_of(WORTH_IT)
+    /// Whether there is no room for another row.
+    pub(crate) fn is_full(&self) -> bool {
+        self.values.capacity() - self.values.len() < self.columns
     }
 
-    /// Forgets what came before `time`, when that is most of it.
+    /// Forgets the rows that no look-up needs that asks for `time` or a later one, and makes room for others if few are forgotten.
     pub(crate) fn forget_before(&mut self, time: f64) {
         let row = self.at(time, &mut Cursor(self.forgotten)).low / self.columns;
-        if row > self.rows() / 2 {
-            self.values.drain(..row * self.columns);
-            self.forgotten += row;
-            self.count -= row;
+        self.values.drain(..row * self.columns);
+        self.forgotten += row;
+        self.count -= row;
+        let room = self.count / 2;
+        if row < room {
+            self.values.reserve_exact(room * self.columns);
         }
     }
 
@@ -190,17 +196,21 @@ mod tests {
     fn what_is_forgotten_changes_no_later_look_up() {
         let mut history = History::new(&[0.0, 0.0]);
         let mut cursor = Cursor::default();
+        history.values = history.values.to_vec();
         for row in 1..=5000 {
             let time = f64::from(row);
             history.push(&[time, time * 2.0]);
+            assert!(history.values.capacity() <= 40, "{} values", history.values.capacity());
             let moment = history.at(time - 2.5, &mut cursor);
             if row > 3 {
                 assert_eq!(history.value(moment, 1), (time - 2.5) * 2.0);
             }
-            if history.is_long() {
+            if history.is_full() {
                 history.forget_before(time - 3.0);
             }
         }
-        assert!(history.rows() < 2500, "{} rows", history.rows());
+        let room = history.values.capacity();
+        history.forget_before(4997.0);
+        assert_eq!((history.rows(), history.values.capacity()), (4, room));
     }
 }

@@ -41,7 +41,7 @@ impl Engine<'_> {
         for at in &self.layout.listeners {
             let flow = &self.world.flows[*at];
             let class = self.layout.waits_in[*at][flow.hops.len() - 1];
-            let back = flow.to_receiver + flow.to_sender + self.sparse_waits(&flow.way_back);
+            let back = self.way_back(flow);
             let (now, history, cursors) = (self.now, &self.history, &mut self.cursors[*at]);
             let mut left = |time: f64| {
                 history.value(history.at(time - back, &mut cursors.sender), class + CLASS_OUT)
