@@ -9,20 +9,25 @@
 //! below 0.0001 for the first of five hundred numbers. With five seeds it would miss most real
 //! changes, and a real change affects many numbers at once.
 
+mod changes;
+
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 use std::sync::Arc;
 
 use sojourn_metrics::stats;
 use sojourn_study::metrics::more_is_better;
-use sojourn_study::results::{Kind, Plan, Results};
+use sojourn_study::results::{Kind, Plan, Results, ResultsError, Row, RunRows, Table};
 
-use crate::data::{Counted, Data, Point, Subject};
+use crate::data::{Counted, Data, Extent, Point, Points, Subject};
 use crate::markup::{Esc, plain_text};
 use crate::number::{number, percent, told};
 use crate::page::{Shell, USUAL, shows};
+use crate::survey::{self, BySubject, EachRun, Found};
 pub use crate::worth::floor;
 use crate::{lines, names};
+pub use changes::Changes;
 
 /// What changed between two result folders.
 #[derive(Clone, Debug)]
@@ -30,8 +35,7 @@ pub struct Comparison {
     /// Titles, or folders if the titles are the same.
     pub before: String,
     pub after: String,
-    /// Worst first.
-    pub changes: Vec<Change>,
+    pub changes: Changes,
     /// Runs that are in both with the same seed.
     pub paired: usize,
     /// Scenarios in both that have no seed in common; their runs are compared as two samples.
@@ -165,10 +169,42 @@ const FALSE_ALARMS: f64 = 0.05;
 /// Pairs scenarios by the values of the factors that both studies have, and runs by seed.
 pub fn compare(before: &Results, after: &Results) -> Comparison {
     let (old, new) = (Data::new(before), Data::new(after));
+    let compared = Compared::all(&old, [&old, &new]);
+    let sides = [&old, &new].map(|data| Side::of(data, Rows::InMemory(data.table)));
+    between(sides, compared).expect("nothing is read")
+}
+
+/// The same of results without [`Results::table`]: the rows of both folders are read twice, a run at a time.
+///
+/// # Errors
+/// A folder cannot be read.
+pub fn compare_folders(before: &Results, after: &Results) -> Result<Comparison, ResultsError> {
+    let (old, new) = (Data::new(before), Data::new(after));
+    let compared = Compared::all(&old, [&extent(&old)?, &extent(&new)?]);
+    let read = |results: &Results| Ok(Rows::read(results.whole_run_rows()?));
+    between([Side::of(&old, read(before)?), Side::of(&new, read(after)?)], compared)
+}
+
+/// What there is of metrics in a folder.
+fn extent<'a>(data: &'a Data<'a>) -> Result<Found<'a>, ResultsError> {
+    survey::extent(data, USUAL, &mut |metrics: &[&str], each: &mut EachRun<'_>| {
+        let mut runs = data.results.run_rows(metrics)?;
+        while let Some(rows) = runs.next()? {
+            each(&rows);
+        }
+        Ok(())
+    })
+}
+
+fn between(
+    [mut old, mut new]: [Side<'_>; 2],
+    compared: Compared<'_>,
+) -> Result<Comparison, ResultsError> {
+    let (before, after) = (old.data.results, new.data.results);
     let mut comparison = Comparison {
         before: before.plan.title.clone(),
         after: after.plan.title.clone(),
-        changes: Vec::new(),
+        changes: compared.none(),
         paired: 0,
         by_samples: 0,
         identical: 0,
@@ -178,31 +214,34 @@ pub fn compare(before: &Results, after: &Results) -> Comparison {
         comparison.before = before.folder.display().to_string();
         comparison.after = after.folder.display().to_string();
     }
-    let common = common_factors(&old, &new);
+    let common = common_factors(old.data, new.data);
     // Each scenario is paired once; of those of one world, in their order.
     let mut worlds: BTreeMap<Vec<&str>, VecDeque<usize>> = BTreeMap::new();
-    for b in 0..new.plan.scenarios.len() {
-        let world = common.iter().map(|(_, at)| new.value(b, *at)).collect();
+    for b in 0..new.data.plan.scenarios.len() {
+        let world = common.iter().map(|(_, at)| new.data.value(b, *at)).collect();
         worlds.entry(world).or_default().push_back(b);
     }
-    let subjects = Compared::all(&old, &new);
-    for a in 0..old.plan.scenarios.len() {
-        let world: Vec<&str> = common.iter().map(|(at, _)| old.value(a, *at)).collect();
-        match worlds.get_mut(&world).and_then(VecDeque::pop_front) {
-            Some(b) => pair_runs(&mut comparison, (&old, a), (&new, b), &subjects),
-            None => comparison.unpaired.push(format!("{}: only before", old.label(a))),
-        }
+    let mut pairs = Vec::new();
+    for a in 0..old.data.plan.scenarios.len() {
+        let world: Vec<&str> = common.iter().map(|(at, _)| old.data.value(a, *at)).collect();
+        pairs.push(worlds.get_mut(&world).and_then(VecDeque::pop_front));
     }
     let left: BTreeSet<usize> = worlds.into_values().flatten().collect();
-    for b in left {
-        comparison.unpaired.push(format!("{}: only after", new.label(b)));
+    let alone = pairs.iter().enumerate().filter(|(_, pair)| pair.is_none());
+    old.leave_out(alone.map(|(a, _)| a));
+    new.leave_out(left.iter().copied());
+    for (a, pair) in pairs.into_iter().enumerate() {
+        match pair {
+            Some(b) => pair_runs(&mut comparison, old.scenario(a)?, new.scenario(b)?, &compared),
+            None => comparison.unpaired.push(format!("{}: only before", old.data.label(a))),
+        }
     }
-    correct(&mut comparison.changes);
-    let size = |change: &Change| change.share().map_or(f64::MAX, f64::abs);
-    comparison
-        .changes
-        .sort_by(|a, b| a.judgement.cmp(&b.judgement).then(size(b).total_cmp(&size(a))));
-    comparison
+    for b in left {
+        comparison.unpaired.push(format!("{}: only after", new.data.label(b)));
+    }
+    comparison.changes.correct();
+    comparison.changes.sort();
+    Ok(comparison)
 }
 
 /// Why two folders cannot be compared: nothing tells that their scenarios are the same world. A study
@@ -245,68 +284,174 @@ fn common_factors(old: &Data<'_>, new: &Data<'_>) -> Vec<(usize, usize)> {
     common
 }
 
-/// A flow, queue or run, and the metrics of it that any scenario of either folder has.
+/// What is compared: of each flow, queue and run the metrics that any scenario of either folder has.
 struct Compared<'a> {
-    subject: &'a Subject,
-    label: Arc<str>,
+    subjects: Vec<(&'a Subject, Arc<str>)>,
+    /// With their units.
     metrics: Vec<(&'static str, Arc<str>)>,
+    /// For each subject which of the metrics.
+    of: Vec<Vec<usize>>,
 }
 
 impl<'a> Compared<'a> {
-    fn all(old: &'a Data<'_>, new: &Data<'_>) -> Vec<Self> {
-        let mut units: BTreeMap<&str, Arc<str>> = BTreeMap::new();
-        let mut all = Vec::new();
-        for subject in &old.subjects {
+    fn all(old: &'a Data<'_>, there: [&dyn Extent; 2]) -> Self {
+        let metrics: Vec<_> =
+            USUAL.iter().map(|metric| (*metric, names::unit(old.plan, metric).into())).collect();
+        let of = |subject: &Subject| {
             let is_shown =
-                |metric: &&'static str| shows(old, subject, metric) || shows(new, subject, metric);
-            let metrics = USUAL.iter().copied().filter(is_shown).map(|metric| {
-                let unit = names::unit(old.plan, metric);
-                (metric, Arc::clone(units.entry(unit).or_insert_with(|| unit.into())))
-            });
-            let metrics = metrics.collect();
-            all.push(Self { subject, label: subject.label().into(), metrics });
-        }
-        all
+                |at: &usize| there.iter().any(|there| shows(*there, subject, USUAL[*at]));
+            (0..USUAL.len()).filter(is_shown).collect()
+        };
+        let of = old.subjects.iter().map(of).collect();
+        let subjects = old.subjects.iter().map(|subject| (subject, subject.label().into()));
+        Self { subjects: subjects.collect(), metrics, of }
     }
+
+    fn none(&self) -> Changes {
+        let subjects =
+            self.subjects.iter().map(|(subject, label)| (subject.kind, Arc::clone(label)));
+        Changes::of(subjects.collect(), self.metrics.clone())
+    }
+}
+
+/// The rows of a folder, by run.
+enum Rows<'a> {
+    InMemory(&'a Table),
+    /// In the order of the plan. Runs that are asked for later wait, except those that nobody asks for.
+    Read {
+        rows: RunRows,
+        waiting: BTreeMap<u32, Vec<Row>>,
+        left_out: BTreeSet<u32>,
+    },
+}
+
+impl<'a> Rows<'a> {
+    fn read(rows: RunRows) -> Self {
+        Self::Read { rows, waiting: BTreeMap::new(), left_out: BTreeSet::new() }
+    }
+
+    fn take(&mut self, run: u32) -> Result<Cow<'a, [Row]>, ResultsError> {
+        let (rows, waiting, left_out) = match self {
+            Self::InMemory(table) => return Ok(table.run(run).into()),
+            Self::Read { rows, waiting, left_out } => (rows, waiting, left_out),
+        };
+        while !waiting.contains_key(&run)
+            && let Some(next) = rows.next()?
+        {
+            if !left_out.contains(&next[0].run) {
+                waiting.insert(next[0].run, next);
+            }
+        }
+        Ok(waiting.remove(&run).unwrap_or_default().into())
+    }
+}
+
+/// One of the two folders.
+struct Side<'a> {
+    data: &'a Data<'a>,
+    runs: survey::Runs<'a>,
+    rows: Rows<'a>,
+}
+
+/// The finished runs of a scenario, with their rows.
+struct OfScenario<'s, 'a> {
+    data: &'a Data<'a>,
+    scenario: usize,
+    runs: Vec<(u32, Cow<'a, [Row]>)>,
+    by_subject: &'s mut survey::Runs<'a>,
+}
+
+impl<'a> Side<'a> {
+    fn of(data: &'a Data<'a>, rows: Rows<'a>) -> Self {
+        Self { data, runs: survey::Runs::of(data), rows }
+    }
+
+    /// The rows of these scenarios will not be asked for.
+    fn leave_out(&mut self, scenarios: impl Iterator<Item = usize>) {
+        if let Rows::Read { left_out, .. } = &mut self.rows {
+            left_out.extend(scenarios.flat_map(|scenario| &self.data.done[scenario]));
+        }
+    }
+
+    fn scenario(&mut self, scenario: usize) -> Result<OfScenario<'_, 'a>, ResultsError> {
+        let done = self.data.done[scenario].iter();
+        let runs = done.map(|run| Ok((*run, self.rows.take(*run)?))).collect::<Result<_, _>>()?;
+        Ok(OfScenario { data: self.data, scenario, runs, by_subject: &mut self.runs })
+    }
+}
+
+impl OfScenario<'_, '_> {
+    fn seed(&self, run: u32) -> u64 {
+        self.data.plan.runs[run as usize].seed
+    }
+
+    /// The rows of each run, by subject.
+    fn sorted(&mut self) -> Vec<(u32, BySubject<'_>)> {
+        let Self { runs, by_subject, .. } = self;
+        runs.iter().map(|(run, rows)| (*run, by_subject.by_subject(rows))).collect()
+    }
+}
+
+/// The metric in each run of a scenario.
+fn points(
+    data: &Data<'_>,
+    runs: &[(u32, BySubject<'_>)],
+    subject: &Subject,
+    metric: &str,
+) -> Points {
+    let mut points = Points::default();
+    let reading = data.reading(subject.kind, metric);
+    if let (Some(reading), Some(subject)) = (reading, data.position(subject)) {
+        for (run, rows) in runs {
+            let seed = data.plan.runs[*run as usize].seed;
+            points.add(reading, *run, seed, &rows[subject]);
+        }
+    }
+    points
 }
 
 fn pair_runs(
     comparison: &mut Comparison,
-    (old, a): (&Data<'_>, usize),
-    (new, b): (&Data<'_>, usize),
-    subjects: &[Compared<'_>],
+    mut old: OfScenario<'_, '_>,
+    mut new: OfScenario<'_, '_>,
+    compared: &Compared<'_>,
 ) {
-    let digest = |data: &Data<'_>, run: u32| {
-        data.rows(run).next().map(|(row, _)| row.digest.clone()).filter(|d| !d.is_empty())
-    };
-    let seed = |data: &Data<'_>, run: u32| data.plan.runs[run as usize].seed;
+    fn digest(rows: &[Row]) -> Option<&String> {
+        rows.first().map(|row| &row.digest).filter(|digest| !digest.is_empty())
+    }
     // Of several runs with one seed the first.
-    let twins: BTreeMap<u64, u32> =
-        new.done[b].iter().rev().map(|run| (seed(new, *run), *run)).collect();
+    let twins: BTreeMap<u64, Option<&String>> =
+        new.runs.iter().rev().map(|(run, rows)| (new.seed(*run), digest(rows))).collect();
     let mut paired = 0;
-    for run in &old.done[a] {
-        let Some(twin) = twins.get(&seed(old, *run)) else { continue };
+    for (run, rows) in &old.runs {
+        let Some(twin) = twins.get(&old.seed(*run)) else { continue };
         paired += 1;
-        let digests = (digest(old, *run), digest(new, *twin));
-        if digests.0.is_some() && digests.0 == digests.1 {
+        let own = digest(rows);
+        if own.is_some() && own == *twin {
             comparison.identical += 1;
         }
     }
     comparison.paired += paired;
-    if old.done[a].is_empty() || new.done[b].is_empty() {
-        if old.done[a].is_empty() != new.done[b].is_empty() {
-            comparison.unpaired.push(format!("{}: no runs on one side", old.label(a)));
+    let label = || old.data.label(old.scenario);
+    if old.runs.is_empty() || new.runs.is_empty() {
+        if old.runs.is_empty() != new.runs.is_empty() {
+            comparison.unpaired.push(format!("{}: no runs on one side", label()));
         }
         return;
     }
     if paired == 0 {
         comparison.by_samples += 1;
     }
-    let scenario: Arc<str> = old.label(a).into();
-    for Compared { subject, label, metrics } in subjects {
-        let mut found: Vec<(Samples, Change)> = Vec::new();
-        for (metric, unit) in metrics {
-            let points = (old.points(a, subject, metric), new.points(b, subject, metric));
+    let scenario: Arc<str> = label().into();
+    comparison.changes.begin(Arc::clone(&scenario));
+    let (old_data, new_data) = (old.data, new.data);
+    let (old, new) = (old.sorted(), new.sorted());
+    for (position, (subject, label)) in compared.subjects.iter().enumerate() {
+        let mut found: Vec<(usize, Samples, Change)> = Vec::new();
+        for at in &compared.of[position] {
+            let (metric, unit) = &compared.metrics[*at];
+            let points =
+                (points(old_data, &old, subject, metric), points(new_data, &new, subject, metric));
             let counted = [points.0.counted(), points.1.counted()];
             let is_out = [points.0.is_out_of_reach(), points.1.is_out_of_reach()];
             let samples = match Samples::of(&points.0, &points.1, paired > 0) {
@@ -315,11 +460,11 @@ fn pair_runs(
                 None => Samples::default(),
             };
             // Two names for one quantity would be reported twice and count as two questions.
-            let twin = found.iter_mut().find(|(other, change)| {
+            let twin = found.iter_mut().find(|(_, other, change)| {
                 *other == samples && change.unit == *unit && samples.differ()
             });
             match twin {
-                Some((_, change)) => change.also.push(metric),
+                Some((.., change)) => change.also.push(metric),
                 None => {
                     let change = Change {
                         scenario: Arc::clone(&scenario),
@@ -330,11 +475,13 @@ fn pair_runs(
                         ..change(&samples)
                     };
                     let change = change.counted(counted);
-                    found.push((samples, change.out_of_reach(is_out)));
+                    found.push((*at, samples, change.out_of_reach(is_out)));
                 }
             }
         }
-        comparison.changes.extend(found.into_iter().map(|(_, change)| change));
+        for (metric, _, change) in found {
+            comparison.changes.add(position, metric, change);
+        }
     }
 }
 
@@ -419,57 +566,22 @@ fn change(samples: &Samples) -> Change {
     }
 }
 
-/// Corrects the p values for their number, and sets the verdicts. Numbers that are the same in
-/// every run of both folders do not count as questions, nor do those that cannot be compared.
-fn correct(changes: &mut [Change]) {
-    let mut asked: Vec<(usize, f64)> = changes
-        .iter()
-        .enumerate()
-        .filter(|(_, change)| change.judgement == Judgement::Unsure)
-        .filter_map(|(at, change)| Some((at, change.p?)))
-        .collect();
-    asked.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let all = asked.len() as f64;
-    let mut least = 1.0f64;
-    for (rank, (at, p)) in asked.iter().enumerate().rev() {
-        least = least.min(p * all / (rank + 1) as f64);
-        changes[*at].corrected_p = Some(least);
-    }
-    for change in changes.iter_mut().filter(|change| change.judgement == Judgement::Unsure) {
-        let sure = change.corrected_p.is_some_and(|p| p <= FALSE_ALARMS);
-        let matters = change.difference.abs() > floor(change.metric, &change.unit, change.before);
-        change.judgement = match (sure, matters, more_is_better(change.metric)) {
-            (false, true, _) if change.p.is_none() => Judgement::Untested,
-            (false, false, _) if change.p.is_none() => Judgement::Slight,
-            (false, ..) => Judgement::Unsure,
-            (true, false, _) => Judgement::Slight,
-            (true, true, None) => Judgement::Different,
-            (true, true, Some(more)) if more == (change.difference > 0.0) => Judgement::Better,
-            (true, true, Some(_)) => Judgement::Worse,
-        };
-    }
-}
-
 /// Changes that are not listed row by row.
 const MOST_ROWS: usize = 400;
 
 impl Comparison {
-    fn count(&self, judgement: Judgement) -> usize {
-        self.changes.iter().filter(|change| change.judgement == judgement).count()
-    }
-
     /// `3 numbers are worse, 1 is better, 40 are the same or not surely different.`
     pub fn summary(&self) -> String {
         if self.paired == 0 && self.by_samples == 0 {
             return "The two folders have no scenario with runs in common.".into();
         }
-        let same = self.changes.iter().all(|change| change.judgement == Judgement::Same);
+        let same = self.changes.count(|judgement| judgement != Judgement::Same) == 0;
         if self.identical == self.paired && self.by_samples == 0 && same {
             return format!("All {} runs are the same, event by event.", self.paired);
         }
-        let count = |judgement: Judgement| self.count(judgement);
-        let untested = self.changes.iter().filter(|c| c.judgement == Judgement::Untested);
-        let worse_untested = untested.filter(|change| change.is_worse()).count();
+        let count = |judgement: Judgement| self.changes.count(|other| other == judgement);
+        let untested = self.changes.judged(|judgement| judgement == Judgement::Untested);
+        let worse_untested = untested.filter(Change::is_worse).count();
         let changed = match (count(Judgement::Worse), count(Judgement::Better)) {
             (0, 0) if count(Judgement::Untested) > 0 => format!(
                 "{} numbers differ by enough to act on, {worse_untested} of them for the worse, but the folders have one \
@@ -513,7 +625,7 @@ impl Comparison {
         let mut out = format!("{}\n", plain_text(&self.summary()));
         let head = ["", "scenario", "of", "metric", "before", "after", "difference", "share"];
         let mut table = vec![head.map(str::to_owned).to_vec()];
-        let mut shown = self.changes.iter().filter(|change| change.judgement < Judgement::Slight);
+        let mut shown = self.changes.judged(|judgement| judgement < Judgement::Slight);
         for change in shown.by_ref().take(MOST_ROWS) {
             table.push(vec![
                 change.judgement.name().to_owned(),
@@ -583,9 +695,8 @@ impl Comparison {
     }
 
     fn table(&self, out: &mut String, title: &str, which: impl Fn(Judgement) -> bool) {
-        let rows: Vec<&Change> =
-            self.changes.iter().filter(|change| which(change.judgement)).collect();
-        if rows.is_empty() {
+        let all = self.changes.count(&which);
+        if all == 0 {
             return;
         }
         let _ = write!(
@@ -596,7 +707,7 @@ impl Comparison {
              scope=\"col\">After</th><th class=\"n\" scope=\"col\">Difference</th><th class=\"n\" \
              scope=\"col\">Share</th></tr></thead><tbody>"
         );
-        for change in rows.iter().take(MOST_ROWS) {
+        for change in self.changes.judged(which).take(MOST_ROWS) {
             let (class, sign) = match change.judgement {
                 Judgement::Worse => ("failed", "✗"),
                 Judgement::Better => ("held", "✓"),
@@ -618,8 +729,8 @@ impl Comparison {
             );
         }
         *out += "</tbody></table></div>";
-        if rows.len() > MOST_ROWS {
-            let _ = write!(out, "<p class=\"note\">And {} rows more.</p>", rows.len() - MOST_ROWS);
+        if all > MOST_ROWS {
+            let _ = write!(out, "<p class=\"note\">And {} rows more.</p>", all - MOST_ROWS);
         }
     }
 }

@@ -219,6 +219,13 @@ pub(crate) struct Points {
 }
 
 impl Points {
+    /// Takes in the rows of a run.
+    pub(crate) fn add(&mut self, reading: &Reading, run: u32, seed: u64, rows: &[&Row]) {
+        if let Some((value, counted)) = self.tally.add(reading, rows) {
+            self.points.push(Point { run, seed, value, counted });
+        }
+    }
+
     pub(crate) fn tally(&self) -> &Tally {
         &self.tally
     }
@@ -510,10 +517,7 @@ impl<'a> Data<'a> {
         for run in done {
             let places = self.places_of(*run, subject);
             let rows: Vec<&Row> = places.map(|at| &self.table.rows[at]).collect();
-            if let Some((value, counted)) = points.tally.add(reading, &rows) {
-                let seed = self.plan.runs[*run as usize].seed;
-                points.push(Point { run: *run, seed, value, counted });
-            }
+            points.add(reading, *run, self.plan.runs[*run as usize].seed, &rows);
         }
         points
     }

@@ -1,6 +1,6 @@
 //! The numbers of each scenario from rows that come run by run, in the order of the plan, and are not kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -49,11 +49,38 @@ pub(crate) fn metrics<E>(
     Ok(found.text())
 }
 
+/// What there is of `metrics` of every subject.
+pub(crate) fn extent<'a, E>(
+    data: &'a Data<'a>,
+    metrics: &'static [&'static str],
+    read: &mut ReadRows<'_, E>,
+) -> Result<Found<'a>, E> {
+    let mut found = Found::of(data, 0, |subject| {
+        metrics.iter().copied().chain(page::deciding(metrics, subject.kind)).collect()
+    });
+    let mut runs = Runs::of(data);
+    let all = page::with_counts(metrics);
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let end_scenario = |found: &mut Found<'_>| {
+        for cell in &mut found.cells {
+            cell.end_unlisted_scenario();
+        }
+    };
+    read(&all, &mut |rows| {
+        if runs.ended(rows).is_some() {
+            end_scenario(&mut found);
+        }
+        found.add(&runs.by_subject(rows));
+    })?;
+    end_scenario(&mut found);
+    Ok(found)
+}
+
 /// The rows of a run, for each subject.
-type BySubject<'r> = Vec<Vec<&'r Row>>;
+pub(crate) type BySubject<'r> = Vec<Vec<&'r Row>>;
 
 /// Runs that come one after the other.
-struct Runs<'a> {
+pub(crate) struct Runs<'a> {
     data: &'a Data<'a>,
     subjects: BTreeMap<&'a Subject, usize>,
     /// Of the run that came last.
@@ -68,7 +95,7 @@ struct Flows<'a> {
 }
 
 impl<'a> Runs<'a> {
-    fn of(data: &'a Data<'a>) -> Self {
+    pub(crate) fn of(data: &'a Data<'a>) -> Self {
         let subjects = data.subjects.iter().zip(0..).collect();
         Self { data, subjects, scenario: None, flows: None }
     }
@@ -80,7 +107,7 @@ impl<'a> Runs<'a> {
         before.filter(|scenario| *scenario != run.scenario)
     }
 
-    fn by_subject<'r>(&mut self, rows: &'r [Row]) -> BySubject<'r> {
+    pub(crate) fn by_subject<'r>(&mut self, rows: &'r [Row]) -> BySubject<'r> {
         let mut by_subject = vec![Vec::new(); self.subjects.len()];
         for row in rows {
             if let Some(subject) = self.subject(row) {
@@ -109,7 +136,7 @@ impl<'a> Runs<'a> {
 }
 
 /// What there is of metrics, which decides what is shown, and the numbers of all that may be.
-struct Found<'a> {
+pub(crate) struct Found<'a> {
     data: &'a Data<'a>,
     /// Which subjects have which metrics in any run.
     has: Vec<Vec<bool>>,
@@ -127,9 +154,17 @@ struct Found<'a> {
 
 impl<'a> Found<'a> {
     fn new(data: &'a Data<'a>, most: usize) -> Self {
+        Self::of(data, most, |subject| page::candidates(data, subject))
+    }
+
+    fn of(
+        data: &'a Data<'a>,
+        most: usize,
+        metrics: impl Fn(&Subject) -> BTreeSet<&'static str>,
+    ) -> Self {
         let of_subject = |(at, subject): (usize, &Subject)| {
             let cell = move |metric| Cell::new(data, at, subject.kind, metric);
-            page::candidates(data, subject).into_iter().filter_map(cell).collect::<Vec<_>>()
+            metrics(subject).into_iter().filter_map(cell).collect::<Vec<_>>()
         };
         let cells: Vec<Cell<'_>> = data.subjects.iter().enumerate().flat_map(of_subject).collect();
         let positions =
@@ -332,10 +367,8 @@ impl<'a> Cell<'a> {
 
     /// Takes in the numbers that were added; those that follow are of the next scenario.
     fn end_scenario(&mut self, is_listed: bool) {
-        let tally = std::mem::take(&mut self.tally);
         let moments = std::mem::take(&mut self.moments);
-        self.were_asked |= tally.were_asked();
-        self.lacks |= tally.counted().lacking().is_some();
+        let tally = self.end_unlisted_scenario();
         let (mean, squares) = moments.mean_and_squares(tally.runs as f64);
         let is_shown = tally.runs > 0 && !tally.is_out_of_reach();
         self.values.push(if is_shown { mean } else { f64::NAN });
@@ -353,6 +386,14 @@ impl<'a> Cell<'a> {
         self.texts.push(Lines::END);
     }
 
+    /// The same of a scenario of which no number is shown.
+    fn end_unlisted_scenario(&mut self) -> Tally {
+        let tally = std::mem::take(&mut self.tally);
+        self.were_asked |= tally.were_asked();
+        self.lacks |= tally.counted().lacking().is_some();
+        tally
+    }
+
     /// What each scenario that is listed shows.
     fn texts(&self) -> impl Iterator<Item = &str> {
         self.texts.split_terminator(Lines::END)
@@ -366,8 +407,6 @@ mod tests {
     use sojourn_study::digest::Digest;
     use sojourn_study::metrics::known;
     use sojourn_study::results::{Factor, Plan, PlannedQueue, PlannedRun, PlannedScenario, Table};
-
-    use std::collections::BTreeSet;
 
     use super::*;
     use crate::ending;

@@ -3,21 +3,22 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use sojourn_core::SpecError;
-use sojourn_report::compare::{self, Change};
+use sojourn_report::compare::{self, Change, Changes};
 
-use super::open;
+use super::open_without_rows;
 use crate::args::{CompareArgs, Format};
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
 use crate::table::Rows;
 
 pub(super) fn compare(args: &CompareArgs, output: Output) -> Result<Outcome, Failure> {
-    let (before, after) = (open(&args.before, output)?, open(&args.after, output)?);
+    let before = open_without_rows(&args.before, output)?;
+    let after = open_without_rows(&args.after, output)?;
     if let Some(why) = compare::unrelated(&before, &after) {
         let why = SpecError::new(why);
         return Err(Failure::input(why.allow(["two folders of one study, or of studies alike"])));
     }
-    let comparison = compare::compare(&before, &after);
+    let comparison = compare::compare_folders(&before, &after)?;
     if comparison.paired == 0 && comparison.by_samples == 0 {
         return Err(Failure::Input(format!(
             "{} and {} have no scenario with runs in common: no two with the same values of the factors that both have",
@@ -41,7 +42,7 @@ pub(super) fn compare(args: &CompareArgs, output: Output) -> Result<Outcome, Fai
         })?,
         Format::Csv => rows(&comparison.changes).print_csv(output)?,
     }
-    let is_worse = |change: &Change| {
+    let is_worse = |change: Change| {
         let share = change.share().map_or(f64::INFINITY, f64::abs);
         change.is_worse() && share > args.tolerance.0
     };
@@ -52,7 +53,7 @@ pub(super) fn compare(args: &CompareArgs, output: Output) -> Result<Outcome, Fai
 }
 
 /// A row for each number, made when it is printed.
-fn rows(changes: &[Change]) -> Rows<'_, impl Iterator<Item = Vec<Value>> + Clone + use<'_>> {
+fn rows(changes: &Changes) -> Rows<'_, impl Iterator<Item = Vec<Value>> + Clone + use<'_>> {
     let columns = vec![
         "judgement",
         "scenario",
@@ -72,7 +73,7 @@ fn rows(changes: &[Change]) -> Rows<'_, impl Iterator<Item = Vec<Value>> + Clone
         "p",
         "corrected_p",
     ];
-    let row = |change: &Change| {
+    let row = |change: Change| {
         vec![
             json!(change.judgement.name()),
             json!(&*change.scenario),

@@ -177,7 +177,12 @@ pub(crate) fn blocks<'a>(data: &'a Data<'_>, extent: &dyn Extent) -> Vec<Block<'
 pub(crate) fn read() -> BTreeSet<String> {
     let lists =
         [USUAL, PING, DATAGRAMS, FRAMES, CALL, REQUESTS, RPM, ARRIVALS, TRANSFER, BULK, RUN_UNTIL];
-    let mut all: BTreeSet<String> = lists.concat().into_iter().map(str::to_owned).collect();
+    with_counts(&lists.concat())
+}
+
+/// The same of these metrics.
+pub(crate) fn with_counts(metrics: &[&str]) -> BTreeSet<String> {
+    let mut all: BTreeSet<String> = metrics.iter().map(|metric| (*metric).to_owned()).collect();
     all.extend(all.clone().iter().filter_map(|metric| plainly_counted(metric)));
     for metric in all.clone() {
         all.extend(counts(&metric).map(str::to_owned));
@@ -251,14 +256,15 @@ pub(crate) fn candidates(data: &Data<'_>, subject: &Subject) -> BTreeSet<&'stati
         Kind::Flow if may_transfer(app) => [BULK, TRANSFER],
         Kind::Flow => [of_app(app), &[]],
     };
-    let of_kind = |name: &str| metrics::known(name, &[subject.kind]).map(|metric| metric.name);
-    let shown = lists.into_iter().flatten().copied();
-    shown
-        .flat_map(|metric| {
-            [of_kind(metric), plainly_counted(metric).and_then(|name| of_kind(&name))]
-        })
-        .flatten()
-        .collect()
+    let of_kind = |name: &&str| metrics::known(name, &[subject.kind]).map(|metric| metric.name);
+    let lists = lists.concat();
+    lists.iter().filter_map(of_kind).chain(deciding(&lists, subject.kind)).collect()
+}
+
+/// The metrics that decide which of these [`shows`] has.
+pub(crate) fn deciding(of: &[&str], kind: Kind) -> impl Iterator<Item = &'static str> {
+    let plain = move |metric: &&str| Some(metrics::known(&plainly_counted(metric)?, &[kind])?.name);
+    of.iter().filter_map(plain)
 }
 
 /// A column by its name, with or without unit, or as claims write it: `goodput(cubic)`.

@@ -17,7 +17,7 @@ mod still;
 
 pub use alone::{figure, figures};
 pub(crate) use answer::MOST_CHECKS;
-pub(crate) use columns::{USUAL, blocks, candidates, read, shows};
+pub(crate) use columns::{USUAL, blocks, candidates, deciding, read, shows, with_counts};
 pub use options::Options;
 pub(crate) use runs::end_state;
 pub(crate) use sample::Sample;

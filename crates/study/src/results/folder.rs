@@ -739,6 +739,14 @@ impl Results {
         Folder::new(&self.folder).run_rows(&self.plan, Some(&metrics))
     }
 
+    /// The same with everything that rows have.
+    ///
+    /// # Errors
+    /// A file of the folder cannot be read.
+    pub fn whole_run_rows(&self) -> Result<RunRows, ResultsError> {
+        Folder::new(&self.folder).run_rows(&self.plan, None)
+    }
+
     /// The time series of one run, as [`Reader::series`].
     ///
     /// # Errors
