@@ -18,7 +18,7 @@ from __future__ import annotations
 import difflib
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from ._given import check_text, refused, whole
@@ -221,7 +221,7 @@ def shares(
     is_there = np.isfinite(rows.values[metric])
     if not is_there.any():
         raise ResultsError(f"no flow that was asked for has {metric}")
-    labels, note = lacking(rows, "group", is_there, titled(metric))
+    labels, note = lacking(rows, "group", is_there, [metric])
     group_of, value_of = np.array(rows.texts["group"])[is_there], np.array(rows.texts[by])[is_there]
     groups, values = list(dict.fromkeys(group_of.tolist())), list(dict.fromkeys(value_of.tolist()))
     totals = np.zeros((len(groups), len(values)))
@@ -543,13 +543,20 @@ def noted(ax: Axes, *notes: str) -> Axes:
     return ax
 
 
-def lacking(rows: Rows, by: str, is_there: NDArray[np.bool_], what: str) -> tuple[dict[str, str], str]:
-    """For each value of `by` its name, with how many of its flows have `what` if not all do, and what is to be noted.
+def lacking(
+    rows: Rows, by: str, is_there: NDArray[np.bool_], metrics: Sequence[str]
+) -> tuple[dict[str, str], str]:
+    """For each value of `by` its name, with how many of its flows have all `metrics` if not all do, and what is to be noted.
 
-    Flows of a group of which none ever has it are not counted: most often it is nothing that they could have.
+    Flows of a group of which none ever has them are not counted: most often they are nothing that these could have.
     """
     found = {group: bool(is_there[at].any()) for group, at in positions(rows.texts["group"]).items()}
     can_have = np.array([found[group] for group in rows.texts["group"]], dtype=bool)
+
+    def missing(of: NDArray[np.bool_], word: str) -> str:
+        lacked = [metric for metric in metrics if not np.isfinite(rows.values[metric][of]).all()]
+        return f" {word} ".join(map(titled, lacked))
+
     labels: dict[str, str] = {}
     for name, at in positions(rows.texts[by]).items():
         there, planned = int(is_there[at].sum()), int(can_have[at].sum())
@@ -557,9 +564,9 @@ def lacking(rows: Rows, by: str, is_there: NDArray[np.bool_], what: str) -> tupl
     lost = int(can_have.sum() - is_there.sum())
     notes = [rows.note] if rows.note else []
     if lost:
-        notes.append(f"{lost} of {int(can_have.sum())} flows lack {what}")
+        notes.append(f"{lost} of {int(can_have.sum())} flows lack {missing(can_have, 'and')}")
     if never := [group for group, has in found.items() if not has]:
-        notes.append(f"none of {', '.join(never)} has {what}")
+        notes.append(f"none of {', '.join(never)} has {missing(~can_have, 'or')}")
     return labels, "; ".join(notes)
 
 
@@ -583,8 +590,7 @@ def clouds(
     there = np.flatnonzero(is_there)
     if not len(there):
         raise ResultsError(f"no flow that was asked for has {delay} and {throughput}")
-    lacked = [metric for metric in (delay, throughput) if not np.isfinite(rows.values[metric]).all()]
-    labels, note = lacking(rows, by, is_there, " and ".join(map(titled, lacked)))
+    labels, note = lacking(rows, by, is_there, (delay, throughput))
     points, at = points[there], positions([rows.texts[by][row] for row in there])
     return {labels[name]: points[rows_of] for name, rows_of in at.items()}, note
 

@@ -264,7 +264,7 @@ def test_means_of_flows_that_lack_values_say_of_how_many_they_are(draw: Any, une
     some = len(ended(unended, "6Mbps"))
     ax = draw(unended, delay="completion_p50_ms", by="path.rate")
     assert labels(ax) == ["4Mbps (8 of 16)", f"6Mbps ({8 + some} of 16)", "20Mbps"]
-    note = f"{16 - some} of 48 flows lack completion p50 (ms); none of p has completion p50 (ms)"
+    note = f"{16 - some} of 48 flows lack completion p50 (ms); none of p has completion p50 (ms) or goodput (Mbit/s)"
     assert ax.get_title(loc="right").replace("\n", " ") == note
     by_group = draw(unended, delay="completion_p50_ms")
     assert set(labels(by_group)) == {f"a ({8 + some} of 24)", "b"}
