@@ -30,14 +30,10 @@ pub fn claims(results: &Results, most: usize) -> String {
     let mut out = String::new();
     let mut claims: Vec<&ClaimResult> = report.claims.iter().collect();
     if claims.len() > most {
-        claims.sort_by_key(|claim| match claim.verdict {
-            Verdict::Fails => 0,
-            Verdict::Untestable => 1,
-            Verdict::Holds => 2,
-        });
+        claims.sort_by_key(|claim| claim.verdict.place());
     }
     for claim in claims.iter().take(most) {
-        let mark = mark(claim.verdict);
+        let mark = claim.verdict.mark();
         let _ =
             writeln!(out, "{mark:<12} {:<5} {}", plain_text(&claim.id), plain_text(&claim.text));
         if let Some(reason) = &claim.reason {
@@ -58,17 +54,19 @@ pub fn claims(results: &Results, most: usize) -> String {
     if claims.len() > most {
         let _ = writeln!(out, "{}", not_listed(claims.len() - most, "claim", results));
     }
-    let count =
-        |verdict: Verdict| report.claims.iter().filter(|claim| claim.verdict == verdict).count();
-    let _ = writeln!(
-        out,
-        "{}: {} held, {} not held, {} untestable",
-        counted(report.claims.len(), "claim"),
+    let _ = writeln!(out, "{}: {}", counted(claims.len(), "claim"), counts(&claims));
+    out
+}
+
+/// `11 held, 9 not held, 6 untestable`.
+pub fn counts(claims: &[&ClaimResult]) -> String {
+    let count = |verdict| claims.iter().filter(|claim| claim.verdict == verdict).count();
+    format!(
+        "{} held, {} not held, {} untestable",
         count(Verdict::Holds),
         count(Verdict::Fails),
         count(Verdict::Untestable)
-    );
-    out
+    )
 }
 
 /// How many scenarios of a plan a table of the first `most` leaves out; empty if none.
@@ -413,14 +411,6 @@ fn phases(series: &Series) -> String {
         })
         .collect();
     format!("{}: {}\n", plain_text(&series.name), parts.join(", "))
-}
-
-fn mark(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Holds => "✓ held",
-        Verdict::Fails => "✗ not held",
-        Verdict::Untestable => "? untestable",
-    }
 }
 
 fn check_line(check: &Check) -> String {

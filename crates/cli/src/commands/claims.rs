@@ -1,6 +1,7 @@
 //! Claims and their verdicts: a line each for people, a row for each check for programs.
 
 use serde_json::{Value, json};
+use sojourn_report::terminal::counts;
 use sojourn_study::results::{Check, ClaimReport, ClaimResult, Estimate, Verdict};
 
 use crate::number::{estimate, percent, with_unit};
@@ -21,11 +22,7 @@ pub(super) fn text(report: &ClaimReport, all: &str) -> String {
     }
     let mut claims: Vec<&ClaimResult> = report.claims.iter().collect();
     if claims.len() > MOST {
-        claims.sort_by_key(|claim| match claim.verdict {
-            Verdict::Fails => 0,
-            Verdict::Untestable => 1,
-            Verdict::Holds => 2,
-        });
+        claims.sort_by_key(|claim| claim.verdict.place());
     }
     let listed = &claims[..claims.len().min(MOST)];
     let mut grid =
@@ -128,22 +125,7 @@ pub(super) fn summary(report: &ClaimReport) -> String {
     format!("{}: {}", super::count(all.len(), "claim"), counts(&all))
 }
 
-fn counts(claims: &[&ClaimResult]) -> String {
-    let count = |verdict| claims.iter().filter(|claim| claim.verdict == verdict).count();
-    format!(
-        "{} held, {} not held, {} untestable",
-        count(Verdict::Holds),
-        count(Verdict::Fails),
-        count(Verdict::Untestable)
-    )
-}
-
 fn row(claim: &ClaimResult) -> [String; 7] {
-    let mark = match claim.verdict {
-        Verdict::Holds => "✓ held",
-        Verdict::Fails => "✗ not held",
-        Verdict::Untestable => "? untestable",
-    };
     let held = claim.checks.iter().filter(|check| check.verdict == Verdict::Holds).count();
     let bounds = match claim.checks.len() {
         0 => String::new(),
@@ -156,7 +138,7 @@ fn row(claim: &ClaimResult) -> [String; 7] {
         Some(remark) => format!("{} ({remark})", claim.text),
         None => claim.text.clone(),
     };
-    [mark.to_owned(), claim.id.clone(), bounds, measured, claimed, off, text]
+    [claim.verdict.mark().to_owned(), claim.id.clone(), bounds, measured, claimed, off, text]
 }
 
 /// The check by which a claim fails most, or its first.

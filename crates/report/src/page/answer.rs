@@ -140,11 +140,7 @@ fn write_claim(out: &mut String, claim: &ClaimResult, data: &Data<'_>) {
                  <th scope=\"col\">Claimed</th><th scope=\"col\">Measured</th><th scope=\"col\">Beside \
                  the bound</th><th scope=\"col\">Verdict</th></tr></thead><tbody>";
         let mut checks: Vec<&Check> = claim.checks.iter().collect();
-        checks.sort_by_key(|check| match check.verdict {
-            Verdict::Fails => 0,
-            Verdict::Untestable => 1,
-            Verdict::Holds => 2,
-        });
+        checks.sort_by_key(|check| check.verdict.place());
         for check in checks.iter().take(MOST_CHECKS) {
             write_check(out, check, data);
         }

@@ -515,6 +515,24 @@ impl Verdict {
             Self::Untestable => "untestable",
         }
     }
+
+    /// As tables for people have it.
+    pub const fn mark(self) -> &'static str {
+        match self {
+            Self::Holds => "✓ held",
+            Self::Fails => "✗ not held",
+            Self::Untestable => "? untestable",
+        }
+    }
+
+    /// Where it stands in lists that have first what does not hold.
+    pub const fn place(self) -> u8 {
+        match self {
+            Self::Fails => 0,
+            Self::Untestable => 1,
+            Self::Holds => 2,
+        }
+    }
 }
 
 /// An expression of a claim in one scenario, over its seeds.
