@@ -37,7 +37,7 @@ from ._own import Controller, Queue, check, own
 from ._points import Trial
 from ._progress import Progress
 from ._refute import Refutation, refute
-from ._results import Claim, Figure, Results, Run
+from ._results import Claim, Figure, FigureTable, Results, Run
 from ._search import Found, search
 from ._sensitivity import Sensitivity, sensitivity
 from ._study import Check, Scenario, Study, simulate
@@ -55,6 +55,7 @@ __all__ = [
     "Error",
     "ExecutorError",
     "Figure",
+    "FigureTable",
     "Found",
     "Lost",
     "Mistake",

@@ -60,6 +60,30 @@ class Figures(dict[str, Figure]):
         return f"<sojourn.Figures: {', '.join(self)}>"
 
 
+class FigureTable:
+    """A figure of the report that is a table, or several; a notebook shows it."""
+
+    def __init__(self, markdown: str, latex: str) -> None:
+        self.markdown = markdown
+        self.latex = latex
+        """``tabular`` with the rules of the package booktabs."""
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes it as a file, whose name ends with ``.md`` or ``.tex``."""
+        check_path("path", path, ResultsError)
+        forms = {".md": self.markdown, ".tex": self.latex}
+        text = forms.get(Path(path).suffix.lower())
+        if text is None:
+            raise ResultsError(f"{fspath(path)}: a table is written as Markdown or for LaTeX (allowed: a name that ends with .md or .tex)")
+        Path(path).write_text(text, encoding="utf-8")
+
+    def _repr_markdown_(self) -> str:
+        return self.markdown
+
+    def __repr__(self) -> str:
+        return f"<sojourn.FigureTable of {len(self.markdown.splitlines())} lines>"
+
+
 class Results:
     """A result folder with the runs that it had when it was opened; not all may be done.
 
@@ -218,8 +242,18 @@ class Results:
 
     @property
     def figures(self) -> Figures:
-        """The report's figures by their names: the study's views, then those that each report has. Tables are not among them."""
+        """The report's drawings by their names: the study's views, then those that each report has."""
         return Figures((name, Figure(svg)) for name, svg in self._native.figures())
+
+    def table(self, name: str) -> FigureTable:
+        """A view of the study that is a table, a heat map or verdicts, by its name."""
+        with unicode("table", name):
+            return FigureTable(*self._native.table(name))
+
+    @property
+    def tables(self) -> dict[str, FigureTable]:
+        """The report's figures that are tables, by their names."""
+        return {name: FigureTable(markdown, latex) for name, markdown, latex in self._native.tables()}
 
     def __repr__(self) -> str:
         runs = len(self.plan["runs"])

@@ -201,8 +201,9 @@ pub(crate) struct ReportArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 
-    /// One figure of the page as SVG instead, to FILE or else to standard output: a view of the study
-    /// by its name, or a standard figure (goodput)
+    /// One figure of the page instead, to FILE or else to standard output: a view of the study by its
+    /// name, or a standard figure (goodput). A drawing is SVG; a table is Markdown, or LaTeX if FILE ends
+    /// with .tex
     #[arg(long, value_name = "NAME")]
     pub(crate) figure: Option<String>,
 }

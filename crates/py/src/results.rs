@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use sojourn_core::SpecError;
 use sojourn_metrics::{DELAYS, FLOW_COLUMNS, LINK_COLUMNS};
-use sojourn_report::{Options, figure, figures, html};
+use sojourn_report::{Alone, Options, ReadRuns, figure, figures, html};
 use sojourn_study::results::{
     Folder, Kind, PlannedFlow, PlannedQueue, Results as Read, RunResult, Where,
 };
@@ -261,6 +261,32 @@ impl Results {
         }
         Ok(table.finish())
     }
+
+    /// The report's figures, each by itself.
+    fn alone(&self, py: Python<'_>) -> PyResult<Vec<(String, Alone)>> {
+        self.with_all_read(py, |whole, reader| Ok(figures(whole, reader)))
+    }
+
+    fn one_alone(&self, py: Python<'_>, name: &str) -> PyResult<Alone> {
+        self.with_all_read(py, |whole, reader| {
+            figure(whole, reader, name).map_err(|error| of_name(&error))
+        })
+    }
+
+    /// Does something with all that the folder has.
+    fn with_all_read<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Read, &mut dyn ReadRuns) -> PyResult<T> + Send,
+    ) -> PyResult<T> {
+        py.detach(|| {
+            guarded(|| {
+                let whole = self.whole()?;
+                let mut reader = whole.reader().map_err(|error| of_results(&error))?;
+                work(&whole, &mut reader)
+            })
+        })
+    }
 }
 
 #[pymethods]
@@ -347,35 +373,47 @@ impl Results {
 
     /// The report, a page of its own.
     fn report(&self, py: Python<'_>) -> PyResult<String> {
-        py.detach(|| {
-            guarded(|| {
-                let whole = self.whole()?;
-                let mut reader = whole.reader().map_err(|error| of_results(&error))?;
-                Ok(html(&whole, &mut reader, &Options::default()))
-            })
-        })
+        self.with_all_read(py, |whole, reader| Ok(html(whole, reader, &Options::default())))
     }
 
-    /// The figures of the report as SVG, by their names.
+    /// The drawings of the report as SVG, by their names.
     fn figures(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
-        py.detach(|| {
-            guarded(|| {
-                let whole = self.whole()?;
-                let mut reader = whole.reader().map_err(|error| of_results(&error))?;
-                Ok(figures(&whole, &mut reader))
-            })
-        })
+        let drawing = |(name, figure)| match figure {
+            Alone::Drawing(svg) => Some((name, svg)),
+            Alone::Tables { .. } => None,
+        };
+        Ok(self.alone(py)?.into_iter().filter_map(drawing).collect())
     }
 
-    /// A figure of the report as SVG, by its name.
+    /// The tables of the report as Markdown and for LaTeX, by their names.
+    fn tables(&self, py: Python<'_>) -> PyResult<Vec<(String, String, String)>> {
+        let table = |(name, figure)| match figure {
+            Alone::Drawing(_) => None,
+            Alone::Tables { markdown, latex } => Some((name, markdown, latex)),
+        };
+        Ok(self.alone(py)?.into_iter().filter_map(table).collect())
+    }
+
+    /// A drawing of the report as SVG, by its name.
     fn figure(&self, py: Python<'_>, name: &str) -> PyResult<String> {
-        py.detach(|| {
-            guarded(|| {
-                let whole = self.whole()?;
-                let mut reader = whole.reader().map_err(|error| of_results(&error))?;
-                figure(&whole, &mut reader, name).map_err(|error| of_name(&error))
-            })
-        })
+        match self.one_alone(py, name)? {
+            Alone::Drawing(svg) => Ok(svg),
+            Alone::Tables { .. } => {
+                let problem = format!("figure '{name}' is a table: results.table('{name}')");
+                Err(of_name(&SpecError::new(problem)))
+            }
+        }
+    }
+
+    /// A table of the report as Markdown and for LaTeX, by its name.
+    fn table(&self, py: Python<'_>, name: &str) -> PyResult<(String, String)> {
+        match self.one_alone(py, name)? {
+            Alone::Tables { markdown, latex } => Ok((markdown, latex)),
+            Alone::Drawing(_) => {
+                let problem = format!("figure '{name}' is a drawing: results.figure('{name}')");
+                Err(of_name(&SpecError::new(problem)))
+            }
+        }
     }
 }
 

@@ -23,6 +23,7 @@ mod data;
 mod ending;
 mod extremes;
 mod freezes;
+mod grid;
 mod lines;
 mod markup;
 mod names;
@@ -37,5 +38,5 @@ mod svg;
 mod worth;
 
 pub use command::repeat;
-pub use page::{Options, figure, figures, html};
+pub use page::{Alone, Options, figure, figures, html};
 pub use read::ReadRuns;

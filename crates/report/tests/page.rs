@@ -6,7 +6,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 
 use sojourn_report::ReadRuns;
-use sojourn_report::{Options, compare, export, html, repeat, terminal};
+use sojourn_report::{Alone, Options, compare, export, figure, html, repeat, terminal};
 use sojourn_study::results::{
     Check, Delays, FailedRun, Freeze, Kind, LostPacket, Plan, PlannedFlow, RepairStep, Results,
     Row, Series, Verdict, View, ViewKind, Where,
@@ -464,9 +464,13 @@ fn a_figure_stands_alone_as_a_drawing() {
         view("table", ViewKind::Heatmap, "goodput_mbps", &["cubic"]),
         view("window", ViewKind::Series, "cwnd_pkts", &["cubic"]),
     ];
-    let draw = |name: &str| sojourn_report::figure(&results, &mut specimen::Made, name);
+    let alone = |name: &str| sojourn_report::figure(&results, &mut specimen::Made, name);
+    let draw = |name: &str| match alone(name) {
+        Ok(Alone::Drawing(svg)) => svg,
+        other => panic!("{name}: {other:?}"),
+    };
     for name in ["rates", "window", "throughput-delay"] {
-        let svg = draw(name).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let svg = draw(name);
         assert!(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""), "{svg}");
         assert_eq!(svg.matches("http").count(), 1, "nothing is loaded");
         assert!(svg.contains("prefers-color-scheme:dark"));
@@ -480,12 +484,113 @@ fn a_figure_stands_alone_as_a_drawing() {
             assert!(!svg.contains(html), "{html} in {name}");
         }
     }
-    assert!(draw("rates").is_ok_and(|svg| svg.contains(">The rates &amp; all</text>")));
-    assert!(draw("table").expect_err("a table").to_string().contains("is a table"));
-    let error = draw("ratse").expect_err("it is misspelt").to_string();
+    assert!(draw("rates").contains(">The rates &amp; all</text>"));
+    let error = alone("ratse").expect_err("it is misspelt").to_string();
     assert!(
         error.contains("did you mean 'rates'") && error.contains("throughput-delay"),
         "{error}"
+    );
+}
+
+/// The view as Markdown.
+fn table(results: &Results, view: View) -> String {
+    let mut results = results.clone();
+    let name = view.name.clone();
+    results.plan.views = vec![view];
+    match figure(&results, &mut specimen::Made, &name) {
+        Ok(Alone::Tables { markdown, .. }) => markdown,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A line's cells, without the bars around them.
+fn cells(line: &str) -> Vec<&str> {
+    line.trim_matches(['|', ' ']).split('|').map(str::trim).collect()
+}
+
+#[test]
+fn a_table_has_rows_of_factors_and_columns_of_metrics() {
+    let results = specimen::results();
+    let mut asked = view("numbers", ViewKind::Table, "goodput_mbps", &["cubic", "bbr3"]);
+    asked.y.push("jain".into());
+    let text = table(&results, asked.clone());
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(cells(lines[0]), ["queue", "rtt", "goodput, Mbit/s: cubic", "bbr3", "Jain index"]);
+    assert_eq!(lines.len(), 2 + results.plan.scenarios.len());
+    // The second line of a queue does not repeat its name.
+    assert_eq!(cells(lines[2])[..2], ["pfifo", "10ms"]);
+    assert!(lines[3].starts_with("|  | "), "{}", lines[3]);
+    let column = results.table.metrics.iter().position(|name| name == "goodput_mbps").unwrap();
+    let of_cubic = |row: &&Row| row.scenario == 0 && row.kind == Kind::Flow && row.name == "cubic";
+    let rows = results.table.rows.iter().filter(of_cubic);
+    let values: Vec<f64> = rows.filter_map(|row| row.values.get(column)).collect();
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let said = cells(lines[2])[2].split(" ± ").next().unwrap().parse::<f64>().unwrap();
+    assert!((said - mean).abs() < 0.06, "{said} for {mean}");
+
+    // A factor whose values are columns.
+    asked.split = Some("path.rtt".into());
+    asked.of = vec!["cubic".into()];
+    asked.y.truncate(1);
+    let text = table(&results, asked.clone());
+    let head = cells(text.lines().next().unwrap()).join(" | ");
+    assert_eq!(head, "queue | goodput, Mbit/s, by rtt: 10ms | 40ms | 160ms");
+    assert_eq!(text.lines().count(), 2 + specimen::QUEUES.len());
+
+    // Another one first, of some scenarios.
+    asked.split = None;
+    asked.x = Some("path.rtt".into());
+    asked.filter =
+        vec![Where { factor: "path.rtt".into(), values: vec!["10ms".into(), "40ms".into()] }];
+    let text = table(&results, asked.clone());
+    assert_eq!(cells(text.lines().next().unwrap()), ["rtt", "queue", "goodput, Mbit/s"]);
+    assert_eq!(text.lines().count(), 2 + 2 * specimen::QUEUES.len());
+
+    // A row for each flow.
+    asked.x = Some("flow".into());
+    asked.of.clear();
+    let text = table(&results, asked);
+    assert_eq!(cells(text.lines().next().unwrap())[..2], ["of", "queue"]);
+    assert!(text.lines().filter(|line| line.starts_with("| cubic |")).count() == 1, "{text}");
+}
+
+#[test]
+fn a_table_says_what_is_missing() {
+    let mut results = specimen::results();
+    // A run without a result, and another that lacks the number.
+    let runs = |scenario: u32| {
+        let runs = results.plan.runs.iter().enumerate();
+        runs.filter(move |(_, run)| run.scenario == scenario).map(|(at, _)| at as u32)
+    };
+    let gone = runs(0).next().expect("it has runs");
+    let all = runs(0).count();
+    results.missing = vec![gone];
+    results.table.rows.retain(|row| row.run != gone);
+    let text = table(&results, view("numbers", ViewKind::Table, "goodput_mbps", &["cubic"]));
+    let first = text.lines().nth(2).unwrap();
+    assert!(first.contains(&format!("({} of {all} runs)", all - 1)), "{first}");
+    assert!(!text.lines().nth(3).unwrap().contains("runs"), "{text}");
+    // Nothing is measured: a sentence, which is no table.
+    results.plan.views = vec![view("none", ViewKind::Table, "mos", &["cubic"])];
+    assert!(figure(&results, &mut specimen::Made, "none").is_err());
+    assert!(page(&results).contains("Nothing that this view asks for (mos) was measured"));
+}
+
+#[test]
+fn heat_maps_harm_and_verdicts_are_tables_too() {
+    let results = specimen::results();
+    let mut heat = view("heat", ViewKind::Heatmap, "goodput_mbps", &["cubic"]);
+    heat.x = Some("path.queue".into());
+    heat.split = Some("path.rtt".into());
+    let text = table(&results, heat);
+    assert!(text.starts_with("goodput, Mbit/s of cubic\n\n| rtt | path.queue: pfifo"), "{text}");
+    let mut verdicts = view("verdicts", ViewKind::Verdicts, "", &[]);
+    verdicts.y.clear();
+    verdicts.x = Some("path.queue".into());
+    let text = table(&results, verdicts);
+    assert!(
+        text.starts_with("| claim | ") && text.contains("| **") && text.contains('✓'),
+        "{text}"
     );
 }
 
@@ -696,7 +801,9 @@ fn a_view_over_time_of_some_scenarios_says_of_how_many() {
     let page = page(&results);
     let caption = page.split("<figure id=\"view-0\">").nth(1).expect("the view is there");
     assert!(caption.split("</figcaption>").next().unwrap().contains(told));
-    let alone = sojourn_report::figure(&results, &mut specimen::Made, "time").unwrap();
+    let Ok(Alone::Drawing(alone)) = figure(&results, &mut specimen::Made, "time") else {
+        panic!("it is drawn")
+    };
     assert_eq!(alone.matches("class=\"name\"").count(), 4, "each of them is drawn");
     assert!(alone.contains(told));
     assert!(alone.contains(">bbr3</text>"), "the key names what is asked for");
@@ -729,7 +836,7 @@ fn a_view_of_all_flows_leaves_out_those_that_are_always_zero() {
     for row in results.table.rows.iter_mut().filter(|row| row.name == "ping") {
         row.values.set(column, Some(0.0));
     }
-    let figure = |of: &[&str]| {
+    let shown = |of: &[&str]| {
         let mut results = results.clone();
         results.plan.views.push(View {
             log: None,
@@ -748,11 +855,11 @@ fn a_view_of_all_flows_leaves_out_those_that_are_always_zero() {
         let figure = page.split("<figure id=\"view-0\">").nth(1).expect("it is there").to_owned();
         figure.split("</figure>").next().unwrap().to_owned()
     };
-    let of_all = figure(&[]);
+    let of_all = shown(&[]);
     assert!(!of_all.contains(", ping"), "nobody asked for the ping's goodput");
     // A transfer that starves is zero as well, and who reads must learn that it was there.
     assert!(of_all.contains("Zero in every run, so not drawn: ping."), "{of_all}");
-    let named = figure(&["bbr3", "ping"]);
+    let named = shown(&["bbr3", "ping"]);
     assert!(named.contains(", ping") && !named.contains("not drawn"), "{named}");
 }
 

@@ -513,7 +513,15 @@ fn check_view(view: &ViewSpec, names: Names<'_>) -> Result<(), (&'static str, Sp
             .near(name, factors().chain(others.iter().copied()))
             .allow(factors().chain(others.iter().copied())))
     };
-    let metric = |name: &str| metrics::find(name, &Kind::ALL).map(|_| ());
+    // With or without the flow or queue that it is of, as claims write it.
+    let metric = |written: &str| {
+        let (name, of) = match written.strip_suffix(')').and_then(|it| it.split_once('(')) {
+            Some((name, of)) => (name.trim(), Some(of.trim())),
+            None => (written, None),
+        };
+        of.map_or(Ok(()), |of| known(of, names))?;
+        metrics::find(name, &Kind::ALL).map(|_| ())
+    };
     let column = |name: &str| series_column(name);
     if view.kind == ViewKind::Verdicts {
         let named = [("y", !view.y.0.is_empty()), ("split", view.split.is_some())];
@@ -552,7 +560,7 @@ fn check_view(view: &ViewSpec, names: Names<'_>) -> Result<(), (&'static str, Sp
     }
     match (&view.x, view.kind) {
         (Some(x), ViewKind::Scatter) => metric(x).map_err(|error| ("x", error))?,
-        (Some(x), ViewKind::Bars | ViewKind::Boxes | ViewKind::Heatmap) => {
+        (Some(x), ViewKind::Bars | ViewKind::Boxes | ViewKind::Heatmap | ViewKind::Table) => {
             factor(x, &["flow"]).map_err(|error| ("x", error))?;
         }
         (Some(x), ViewKind::Verdicts | ViewKind::Harm) => {
@@ -585,6 +593,10 @@ fn check_view(view: &ViewSpec, names: Names<'_>) -> Result<(), (&'static str, Sp
         }
         (None, _) => {}
     }
+    if view.kind == ViewKind::Table && view.x.is_some() && view.x == view.split {
+        let error = SpecError::new("rows and columns can't have the same factor");
+        return Err(("split", error.allow(["another one than 'x'"])));
+    }
     match &view.split {
         Some(split) => factor(split, &["flow"]).map_err(|error| ("split", error))?,
         None if view.kind == ViewKind::Harm => {
@@ -597,27 +609,30 @@ fn check_view(view: &ViewSpec, names: Names<'_>) -> Result<(), (&'static str, Sp
         None => {}
     }
     let OneOrMany(of) = &view.of;
-    for name in of {
-        let scenarios = &names.plan.scenarios;
-        let all: Vec<&str> = scenarios
-            .iter()
-            .flat_map(|scenario| {
-                let flows = scenario.flows.iter().flat_map(|flow| [&flow.group[..], &flow.name]);
-                flows.chain(scenario.queues.iter().map(|queue| &queue.name[..]))
-            })
-            .collect();
-        if !all.contains(&&name[..]) {
-            let mut allowed: Vec<&str> = Vec::new();
-            all.iter().for_each(|name| {
-                if !allowed.contains(name) {
-                    allowed.push(name);
-                }
-            });
-            let problem = SpecError::new(format!("no flow or queue is named '{name}'"));
-            return Err(("of", problem.near(name, all.iter().copied()).allow(allowed)));
-        }
+    of.iter().try_for_each(|name| known(name, names)).map_err(|error| ("of", error))
+}
+
+/// Whether a flow, a group of flows or a queue has this name.
+fn known(name: &str, names: Names<'_>) -> Result<(), SpecError> {
+    let scenarios = &names.plan.scenarios;
+    let all: Vec<&str> = scenarios
+        .iter()
+        .flat_map(|scenario| {
+            let flows = scenario.flows.iter().flat_map(|flow| [&flow.group[..], &flow.name]);
+            flows.chain(scenario.queues.iter().map(|queue| &queue.name[..]))
+        })
+        .collect();
+    if all.contains(&name) {
+        return Ok(());
     }
-    Ok(())
+    let mut allowed: Vec<&str> = Vec::new();
+    all.iter().for_each(|name| {
+        if !allowed.contains(name) {
+            allowed.push(name);
+        }
+    });
+    let problem = SpecError::new(format!("no flow or queue is named '{name}'"));
+    Err(problem.near(name, all.iter().copied()).allow(allowed))
 }
 
 fn log_axes(view: &ViewSpec) -> Result<Option<Vec<Axis>>, SpecError> {

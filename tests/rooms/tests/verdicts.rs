@@ -1,5 +1,5 @@
 //! What whole shipped studies come to: which claims hold and what was measured, in `verdicts.toml` beside this file, and the figures of
-//! their pages, `FILE.VIEW.svg` beside the study. `bash .ci/test verdicts` renews both. The verdicts are of today's models and studies,
+//! their pages, `FILE.VIEW.svg` beside the study or a table between marks. `bash .ci/test verdicts` renews both. The verdicts are of today's models and studies,
 //! and pages count the claims that hold as they do.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
+use sojourn_report::Alone;
 use sojourn_study::digest::Digest;
 use sojourn_study::results::{ClaimResult, Folder, Verdict};
 use sojourn_study::{Overrides, Study, runner};
@@ -186,7 +187,7 @@ fn renewed() {
                 began.elapsed().as_secs_f64()
             );
             for figure in changed {
-                println!("    draws studies/{figure} anew");
+                println!("    changes studies/{figure}");
             }
             verdicts.insert(name.clone(), whole);
             waiting.remove(name);
@@ -211,7 +212,7 @@ fn run(name: &str, study: &Study) -> (Whole, Vec<String>) {
     });
     let summary = summary.unwrap_or_else(|error| panic!("{name}: {error}"));
     assert_eq!(summary.failed, [], "{name}");
-    let changed = draw(name, &out);
+    let changed = renew(name, &out);
     std::fs::remove_dir_all(&out).unwrap();
     let claims = summary.claims.expect("it is no shard").claims;
     let of = |verdict: Verdict| {
@@ -248,48 +249,96 @@ fn three_digits(value: f64) -> String {
 }
 
 /// A figure of a study's page.
-struct Drawing {
+struct Shown {
+    /// The file that has it: the drawing, or the page with the table.
     path: PathBuf,
     /// Of the study, within `studies`: `home-router/study.toml`.
     study: String,
     view: String,
+    is_table: bool,
 }
 
-/// All of them, `FILE.VIEW.svg` in the folder of `FILE.toml`.
-fn drawings() -> Vec<Drawing> {
+/// The drawings of all pages, `FILE.VIEW.svg` in the folder of `FILE.toml`, and their tables, which stand between
+/// `<!-- FILE.VIEW -->` and [`END`].
+fn figures() -> Vec<Shown> {
     let files = sorted(&studies()).into_iter().flat_map(|folder| sorted(&folder));
-    files
-        .filter(|path| path.extension().is_some_and(|end| end == "svg"))
-        .map(|path| {
-            let stem = path.file_stem().expect("it has an end").to_string_lossy().into_owned();
-            let (file, view) = stem.split_once('.').unwrap_or_else(|| {
-                panic!("{} is not named FILE.VIEW.svg, so nothing draws it", path.display())
-            });
-            let study = name_of(&path.with_file_name(format!("{file}.toml")));
-            Drawing { study, view: view.to_owned(), path }
-        })
-        .collect()
+    files.flat_map(|path| figures_of(&path)).collect()
 }
 
-/// Draws the figures of a study that its page has, and returns the paths of those that became others.
-fn draw(name: &str, out: &Path) -> Vec<String> {
-    let own = drawings().into_iter().filter(|drawing| drawing.study == name);
-    own.filter_map(|Drawing { path, view, .. }| {
+fn figures_of(path: &Path) -> Vec<Shown> {
+    let shown = |name: &str, is_table: bool| {
+        let Some((file, view)) = name.split_once('.') else {
+            panic!("{}: {name} is not FILE.VIEW, so nothing makes it", path.display())
+        };
+        let study = name_of(&path.with_file_name(format!("{file}.toml")));
+        Shown { path: path.to_owned(), study, view: view.to_owned(), is_table }
+    };
+    match path.extension().and_then(|end| end.to_str()) {
+        Some("svg") => {
+            vec![shown(&path.file_stem().expect("it has an end").to_string_lossy(), false)]
+        }
+        Some("md") => {
+            let page = std::fs::read_to_string(path).unwrap();
+            let begins = page.lines().filter_map(|line| line.strip_prefix("<!-- "));
+            let names = begins.filter_map(|line| line.strip_suffix(" -->"));
+            names.filter(|name| *name != "end").map(|name| shown(name, true)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Behind a table of a page.
+const END: &str = "<!-- end -->";
+
+/// Makes the figures of a study that its page has, and returns those that became others.
+fn renew(name: &str, out: &Path) -> Vec<String> {
+    let own = figures().into_iter().filter(|shown| shown.study == name);
+    own.filter_map(|Shown { path, view, is_table, study }| {
         let results = Folder::open(out).unwrap_or_else(|error| panic!("{name}: {error}"));
         let mut rows = results.reader().unwrap_or_else(|error| panic!("{name}: {error}"));
-        let svg = sojourn_report::figure(&results, &mut rows, &view)
+        let figure = sojourn_report::figure(&results, &mut rows, &view)
             .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let is_same = std::fs::read_to_string(&path).is_ok_and(|old| old == svg);
-        std::fs::write(&path, svg).unwrap();
-        (!is_same).then(|| name_of(&path))
+        let old = std::fs::read_to_string(&path).unwrap_or_default();
+        let new = match (figure, is_table) {
+            (Alone::Drawing(svg), false) => svg,
+            (Alone::Tables { markdown, .. }, true) => {
+                let file = Path::new(&study).file_stem().expect("it is a file").to_string_lossy();
+                with_table(&old, &format!("{file}.{view}"), &markdown)
+                    .unwrap_or_else(|| panic!("{}: {view} has no end", path.display()))
+            }
+            (_, true) => panic!("{}: {view} is a drawing", path.display()),
+            (_, false) => panic!("{}: {view} is a table", path.display()),
+        };
+        let is_same = old == new;
+        std::fs::write(&path, new).unwrap();
+        (!is_same).then(|| format!("{}, view {view}", name_of(&path)))
     })
     .collect()
 }
 
+/// The page with this table between its marks; `None` if there are none.
+fn with_table(page: &str, name: &str, table: &str) -> Option<String> {
+    let begin = format!("<!-- {name} -->\n");
+    let (before, rest) = page.split_once(&begin)?;
+    let (_, behind) = rest.split_once(END)?;
+    Some(format!("{before}{begin}\n{table}\n{END}{behind}"))
+}
+
 #[test]
-fn pages_show_figures_that_their_studies_draw() {
-    let drawings = drawings();
-    for Drawing { path, study, view } in &drawings {
+fn a_table_goes_between_its_marks() {
+    let page =
+        "a\n<!-- study.rates -->\n| old |\n<!-- end -->\nb\n<!-- study.waits -->\n<!-- end -->\n";
+    let whole = with_table(page, "study.rates", "| new |\n").unwrap();
+    let expected = "a\n<!-- study.rates -->\n\n| new |\n\n<!-- end -->\nb\n<!-- study.waits -->\n<!-- end -->\n";
+    assert_eq!(whole, expected);
+    assert_eq!(with_table(&whole, "study.rates", "| new |\n").as_ref(), Some(&whole));
+    assert_eq!(with_table(page, "study.other", ""), None);
+}
+
+#[test]
+fn pages_show_figures_that_their_studies_make() {
+    let figures = figures();
+    for Shown { path, study, view, is_table } in &figures {
         let file = studies().join(study);
         let text = std::fs::read_to_string(&file).unwrap_or_else(|error| {
             panic!("{}: {}: {error}", path.display(), file.display());
@@ -299,11 +348,18 @@ fn pages_show_figures_that_their_studies_draw() {
             "{}: no view of {study} is named {view}",
             path.display()
         );
-        let page = std::fs::read_to_string(path.with_file_name("README.md")).unwrap();
-        let name = path.file_name().unwrap().to_string_lossy();
-        assert!(page.contains(&format!("]({name})")), "{} is on no page", path.display());
+        if !is_table {
+            let page = std::fs::read_to_string(path.with_file_name("README.md")).unwrap();
+            let name = path.file_name().unwrap().to_string_lossy();
+            assert!(page.contains(&format!("]({name})")), "{} is on no page", path.display());
+        }
     }
-    assert!(drawings.len() >= 15, "only {} figures were found", drawings.len());
+    let tables = figures.iter().filter(|shown| shown.is_table).count();
+    assert!(
+        tables >= 5 && figures.len() - tables >= 15,
+        "only {tables} of {} are tables",
+        figures.len()
+    );
 }
 
 fn write(waiting: &BTreeSet<String>, verdicts: &Verdicts) {

@@ -149,6 +149,34 @@ fn a_figure_of_the_report_is_written_as_svg() {
     let ended = scratch.sojourn(&["report", "out", "--figure", "godput"]);
     assert_eq!(ended.code, Some(2));
     assert!(ended.stderr.contains("did you mean 'goodput'"), "{}", ended.stderr);
+    let ended = scratch.sojourn(&["report", "out", "--figure", "goodput", "--out", "goodput.png"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("(allowed: a name that ends with .svg)"), "{}", ended.stderr);
+    assert!(!scratch.path("goodput.png").exists());
+}
+
+#[test]
+fn a_table_of_the_report_is_written_as_markdown_or_for_latex() {
+    let scratch = Scratch::new();
+    let text = scratch.read("study.toml");
+    let view = "\n[views.numbers]\nkind = \"table\"\ny = [\"goodput\", \"rtt_p50\"]\n";
+    scratch.write("study.toml", &(text + view));
+    scratch.must(&["run", "study.toml", "--out", "out", "--no-report"]);
+    let markdown = scratch.must(&["report", "out", "--figure", "numbers"]).stdout;
+    assert!(markdown.starts_with("| ") && markdown.contains("|---|"), "{markdown}");
+    assert!(markdown.contains("goodput, Mbit/s"), "{markdown}");
+    scratch.must(&["report", "out", "--figure", "numbers", "--out", "numbers.md"]);
+    assert_eq!(scratch.read("numbers.md"), markdown);
+    scratch.must(&["report", "out", "--figure", "numbers", "--out", "numbers.tex"]);
+    let latex = scratch.read("numbers.tex");
+    assert!(latex.starts_with("\\begin{tabular}"), "{latex}");
+    assert_eq!(
+        latex.lines().filter(|line| line.ends_with("\\\\")).count(),
+        markdown.lines().count() - 1
+    );
+    let ended = scratch.sojourn(&["report", "out", "--figure", "numbers", "--out", "numbers.svg"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("is a table, and not written as .svg"), "{}", ended.stderr);
 }
 
 #[test]

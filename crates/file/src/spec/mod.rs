@@ -201,7 +201,8 @@ pub struct ViewSpec {
     /// against `x`. `heatmap`: `y` over two factors, `x` and `split`. `line`: `y` against the numbers
     /// of a factor, with a band for the 95 % interval. `verdicts`: which claim holds for which value
     /// of `x`; it has no `y`. `harm`: how much worse `y` of a flow is than in its solo run, with what `x` names
-    /// beside it and for each value of `split`.
+    /// beside it and for each value of `split`. `table`: numbers, a column for each `y`, with one for each value
+    /// of `split` or else for each flow; a row for each combination of the other factors, `x` first.
     #[schemars(with = "ViewKindSchema")]
     pub kind: ViewKind,
     /// Above the figure.
@@ -249,6 +250,8 @@ pub enum ViewKind {
     Verdicts,
     /// Who hurts whom.
     Harm,
+    /// Numbers.
+    Table,
 }
 
 /// A sentence with bounds, and where it was said.
@@ -322,4 +325,5 @@ enum ViewKindSchema {
     Line,
     Verdicts,
     Harm,
+    Table,
 }

@@ -1,4 +1,4 @@
-//! A figure of the page as a file of its own.
+//! A figure of the page as a file of its own: a drawing, or tables.
 
 use std::fmt::Write;
 
@@ -6,35 +6,47 @@ use sojourn_core::SpecError;
 use sojourn_study::results::{Results, ViewKind};
 
 use super::details::{Details, SeriesView};
-use super::figures::{Body, Drawing, Figure, of_view, row, standard};
+use super::figures::{Body, Drawing, Figure, Table, of_view, row, standard};
 use super::options::Options;
 use super::shell::FIGURE_STYLE;
 use super::still;
 use crate::batches::with_threads;
 use crate::data::Data;
-use crate::markup::Esc;
+use crate::grid::Grid;
+use crate::markup::{Esc, plain_text};
 use crate::read::ReadRuns;
 use crate::svg::{Key, placed, text_width};
 
-/// A figure of the page as SVG, in light and dark: a view of the study by its name, or a standard
-/// figure by the name that the page's address has for it (`goodput`).
+/// A figure of the page by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Alone {
+    /// SVG, in light and dark.
+    Drawing(String),
+    Tables {
+        /// As GitHub reads it.
+        markdown: String,
+        /// `tabular`s with the rules of the package booktabs.
+        latex: String,
+    },
+}
+
+/// A view of the study by its name, or a standard figure by the name that the page's address has for it (`goodput`).
 ///
 /// # Errors
-/// No figure has this name, or it is a table; says which there are.
-pub fn figure(results: &Results, runs: &mut dyn ReadRuns, name: &str) -> Result<String, SpecError> {
+/// No figure has this name, or there is nothing in it.
+pub fn figure(results: &Results, runs: &mut dyn ReadRuns, name: &str) -> Result<Alone, SpecError> {
     let data = Data::new(results);
     let details = with_threads(None, || Details::read(&data, runs, &Options::default()));
     let views = &data.plan.views;
     if let Some(at) = views.iter().position(|view| view.name == name) {
-        return drawn(&viewed(&data, &details, at)).ok_or_else(|| {
-            SpecError::new(format!("figure '{name}' is a table or empty, and not a drawing"))
-        });
+        return alone(&viewed(&data, &details, at))
+            .ok_or_else(|| SpecError::new(format!("there is nothing in figure '{name}'")));
     }
     let standard = standard(&data, &details.spreads);
     if let Some(figure) = standard.iter().position(|figure| figure.id == name)
-        && let Some(svg) = drawn(&standard[figure..=figure])
+        && let Some(figure) = alone(&standard[figure..=figure])
     {
-        return Ok(svg);
+        return Ok(figure);
     }
     let names: Vec<&str> = (views.iter().map(|view| &view.name[..]))
         .chain(standard.iter().map(|figure| &figure.id[..]))
@@ -43,15 +55,15 @@ pub fn figure(results: &Results, runs: &mut dyn ReadRuns, name: &str) -> Result<
     Err(error.near(name, names.iter().copied()).allow(names))
 }
 
-/// All figures of the page that are drawings, by the names that [`figure`] knows, in the page's order.
-pub fn figures(results: &Results, runs: &mut dyn ReadRuns) -> Vec<(String, String)> {
+/// All figures of the page, by the names that [`figure`] knows, in the page's order.
+pub fn figures(results: &Results, runs: &mut dyn ReadRuns) -> Vec<(String, Alone)> {
     let data = Data::new(results);
     let details = with_threads(None, || Details::read(&data, runs, &Options::default()));
     let views = data.plan.views.iter().enumerate();
-    let views = views.map(|(at, view)| (view.name.clone(), drawn(&viewed(&data, &details, at))));
+    let views = views.map(|(at, view)| (view.name.clone(), alone(&viewed(&data, &details, at))));
     let standard = standard(&data, &details.spreads).into_iter();
-    let standard = standard.map(|figure| (figure.id.clone(), drawn(&[figure])));
-    views.chain(standard).filter_map(|(name, svg)| Some((name, svg?))).collect()
+    let standard = standard.map(|figure| (figure.id.clone(), alone(&[figure])));
+    views.chain(standard).filter_map(|(name, figure)| Some((name, figure?))).collect()
 }
 
 /// What a view of the study shows.
@@ -98,7 +110,43 @@ fn over_time(data: &Data<'_>, series: &SeriesView) -> Vec<Figure> {
 const GAP: f64 = 24.0;
 const LINE: f64 = 18.0;
 
-/// The figures below each other; `None` if there is none or one has nothing drawn.
+/// The figures below each other; `None` if there is none or one has nothing in it.
+fn alone(figures: &[Figure]) -> Option<Alone> {
+    let tables = figures.iter().map(|figure| match &figure.body {
+        Body::Tables(tables) => Some((figure, tables)),
+        _ => None,
+    });
+    match tables.collect::<Option<Vec<_>>>() {
+        Some(tables) if !tables.is_empty() => Some(Alone::Tables {
+            markdown: written(&tables, Grid::markdown, |name| format!("**{name}**")),
+            latex: written(&tables, Grid::latex, |name| format!("% {name}")),
+        }),
+        _ => drawn(figures).map(Alone::Drawing),
+    }
+}
+
+/// Tables below each other, each below its name where they are several.
+fn written(
+    figures: &[(&Figure, &Vec<Table>)],
+    write: fn(&Grid) -> String,
+    named: impl Fn(&str) -> String,
+) -> String {
+    let mut all = Vec::new();
+    for (figure, tables) in figures {
+        if figures.len() > 1 && !figure.title.is_empty() {
+            all.push(named(&plain_text(&figure.title)) + "\n");
+        }
+        for Table { name, grid, .. } in *tables {
+            if !name.is_empty() {
+                all.push(named(&plain_text(name)) + "\n");
+            }
+            all.push(write(grid));
+        }
+    }
+    all.join("\n")
+}
+
+/// The same as a drawing.
 fn drawn(figures: &[Figure]) -> Option<String> {
     if figures.is_empty() {
         return None;

@@ -9,6 +9,7 @@ use sojourn_study::results::{Kind, ViewKind};
 
 use super::columns::{USUAL, resolve};
 use crate::data::{Data, Mean, Points, Subject};
+use crate::grid::{Cell, Column, Grid, Row, RowHead};
 use crate::markup::Esc;
 use crate::names;
 use crate::number::{as_printed, shown};
@@ -46,19 +47,19 @@ pub(crate) fn write(out: &mut String, data: &Data<'_>) {
     *out += "<section id=\"matrix\"><h2>The matrix</h2><p class=\"caption\">A cell for each scenario: \
              the mean over its seeds. A cell leads to its runs.</p>";
     controls(out, data, &subject, metric);
-    *out += &table(data, &scenarios, &subject, metric, None, true);
-    *out += "</section>";
+    let (grid, below) = table(data, &scenarios, &subject, metric, None, "matrix live");
+    *out += &(grid.html() + &below + "</section>");
 }
 
-/// A matrix of some scenarios, rows and columns chosen, or `columns` by the factor given.
+/// A matrix of some scenarios, rows and columns chosen, or `columns` by the factor given; and what stands below it.
 pub(crate) fn table(
     data: &Data<'_>,
     scenarios: &[usize],
     subject: &Subject,
     metric: &str,
     columns: Option<usize>,
-    live: bool,
-) -> String {
+    class: &'static str,
+) -> (Grid, String) {
     let varying: Vec<usize> = data
         .varying
         .iter()
@@ -115,58 +116,48 @@ pub(crate) fn table(
         .filter(|factor| !varying.iter().any(|one| one < factor && data.follows(**factor, *one)))
         .map(|factor| data.short_factor(*factor))
         .collect();
-    let mut out = format!(
-        "<div class=\"wide\"><table class=\"matrix{}\"><caption>{}</caption><thead>",
-        if live { " live" } else { "" },
-        Esc(&format!("{} of {}", names::axis_in(metric, unit), subject.label()))
-    );
-    if let Some(factor) = column_factor {
-        let _ = write!(
-            out,
-            "<tr><td></td><th scope=\"colgroup\" colspan=\"{}\" class=\"factor\">{}</th></tr>",
-            column_values.len(),
-            Esc(&data.plan.factors[factor].name)
-        );
-    }
-    let _ = write!(out, "<tr><th scope=\"col\" class=\"factor\">{}</th>", Esc(&corner.join(" · ")));
-    for value in &column_values {
-        let _ = write!(out, "<th scope=\"col\">{}</th>", Esc(value));
-    }
-    out += "</tr></thead><tbody>";
     let mut cells: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for (scenario, label) in scenarios.iter().zip(&labels) {
         let column = column_factor.map_or("", |factor| data.value(*scenario, factor));
         cells.entry((label, column)).or_insert(*scenario);
     }
-    for row in &rows {
-        let _ = write!(out, "<tr><th scope=\"row\">{}</th>", Esc(row));
-        for column in &column_values {
-            match cells.get(&(&row[..], *column)).copied() {
-                Some(scenario) => {
-                    let counted = counted(&points[scenario]);
-                    let value = Cell { value: values[scenario], unit, counted };
-                    cell(&mut out, data, scenario, value, (low, span));
-                }
-                None => out += "<td class=\"none\">–</td>",
-            }
+    let cell = |row: &str, column: &str| match cells.get(&(row, column)).copied() {
+        Some(scenario) => {
+            let counted = counted(&points[scenario]);
+            cell(data, scenario, Mark { value: values[scenario], unit, counted }, (low, span))
         }
-        out += "</tr>";
-    }
+        None => Cell::none(""),
+    };
+    let row = |row: &String| Row {
+        heads: vec![RowHead { text: row.clone(), ..RowHead::default() }],
+        cells: column_values.iter().map(|column| cell(row, column)).collect(),
+    };
+    let column = |value: &&str| Column { name: (*value).to_owned(), ..Column::default() };
+    let grid = Grid {
+        class,
+        caption: format!("{} of {}", names::axis_in(metric, unit), subject.label()),
+        corner: vec![corner.join(" · ")],
+        above: column_factor
+            .map(|factor| (data.plan.factors[factor].name.clone(), column_values.len()))
+            .into_iter()
+            .collect(),
+        columns: column_values.iter().map(column).collect(),
+        rows: rows.iter().map(|name| row(name)).collect(),
+    };
     let direction = match more_is_better(metric) {
         Some(true) => "more is better",
         Some(false) => "less is better",
         None => "",
     };
-    let _ = write!(
-        out,
-        "</tbody></table></div><p class=\"ramp\"><span class=\"low\">{}</span><i style=\"background-size:{:.0}% 100%\"></i><span \
+    let ramp = format!(
+        "<p class=\"ramp\"><span class=\"low\">{}</span><i style=\"background-size:{:.0}% 100%\"></i><span \
          class=\"high\">{}</span><span class=\"better\">{direction}</span></p>",
         if low <= high { shown(low, unit) } else { "–".into() },
         // Only the part of the ramp that the cells use.
         (100.0 * span / (high - low).max(span / 50.0)).clamp(100.0, 5000.0),
         if low <= high { shown(high, unit) } else { "–".into() },
     );
-    out
+    (grid, ramp)
 }
 
 /// The scale of colours spans at least this many times the smallest difference worth a decision.
@@ -178,40 +169,44 @@ fn least_span(data: &Data<'_>, metric: &str, largest: f64) -> f64 {
     LEAST_STEPS * floor(metric, names::unit(data.plan, metric), largest)
 }
 
-struct Cell<'a> {
+struct Mark<'a> {
     value: Option<f64>,
     unit: &'a str,
     counted: Option<String>,
 }
 
 fn cell(
-    out: &mut String,
     data: &Data<'_>,
     scenario: usize,
-    Cell { value, unit, counted }: Cell<'_>,
+    Mark { value, unit, counted }: Mark<'_>,
     (low, span): (f64, f64),
-) {
+) -> Cell {
     let done = data.done[scenario].len();
     let planned = data.planned[scenario];
-    let mut missing = if done < planned {
-        format!("<small>{done} of {planned} runs</small>")
-    } else {
-        String::new()
-    };
+    let (mut small, mut missing) = (String::new(), Vec::new());
+    if done < planned {
+        let runs = format!("{done} of {planned} runs");
+        let _ = write!(small, "<small>{runs}</small>");
+        missing.push(runs);
+    }
     if let Some(counted) = counted {
-        let _ = write!(missing, "<small class=\"counted\">{counted}</small>");
+        let _ = write!(small, "<small class=\"counted\">{counted}</small>");
+        missing.push(counted);
     }
     let (style, text) = match value {
         Some(value) => (paint((as_printed(value) - low) / span), shown(value, unit)),
         None => (String::new(), "–".to_owned()),
     };
-    let _ = write!(
-        out,
-        "<td data-s=\"{scenario}\"{}><a{}>{}</a>{missing}</td>",
-        if style.is_empty() { " class=\"none\"".to_owned() } else { format!(" style=\"{style}\"") },
-        data.link(scenario),
-        Esc(&text)
-    );
+    let look =
+        if style.is_empty() { " class=\"none\"".to_owned() } else { format!(" style=\"{style}\"") };
+    Cell {
+        attributes: format!(" data-s=\"{scenario}\"{look}"),
+        html: format!("<a{}>{}</a>{small}", data.link(scenario), Esc(&text)),
+        text: match missing.is_empty() {
+            true => text,
+            false => format!("{text} ({})", missing.join(", ")),
+        },
+    }
 }
 
 /// `over 10 of 20`, beside a mean or in its place.

@@ -15,7 +15,7 @@ mod sample;
 mod shell;
 mod still;
 
-pub use alone::{figure, figures};
+pub use alone::{Alone, figure, figures};
 pub(crate) use answer::MOST_CHECKS;
 pub(crate) use columns::{USUAL, blocks, candidates, deciding, read, shows, with_counts};
 pub use options::Options;

@@ -306,11 +306,42 @@ struct RowGroup {
     digest: Option<Vec<Option<Arc<str>>>>,
     end_state: Option<Vec<Option<Arc<str>>>>,
     freezes: Option<Vec<Option<Arc<str>>>>,
-    /// How many metrics there are, and of those that have values their positions.
+    /// How many metrics there are.
     metrics: usize,
-    values: Vec<(usize, Vec<Option<f64>>)>,
+    /// Of those that have values.
+    values: Vec<Known>,
     /// The row that comes next.
     at: usize,
+}
+
+/// The values of a metric in a row group. A metric is of runs, of flows or of queues, so most rows have none; and there is a row
+/// group in memory for each shard that is joined.
+struct Known {
+    /// Its position among all.
+    metric: usize,
+    /// The rows that have one.
+    rows: Vec<u32>,
+    values: Vec<f64>,
+    /// How many of them are of rows before the next.
+    passed: usize,
+}
+
+impl Known {
+    /// `None` if no row has a value.
+    fn of(metric: usize, column: &[Option<f64>]) -> Option<Self> {
+        let known = column.iter().zip(0..).filter_map(|(value, row)| Some((row, (*value)?)));
+        let (rows, values): (Vec<u32>, Vec<f64>) = known.unzip();
+        (!rows.is_empty()).then_some(Self { metric, rows, values, passed: 0 })
+    }
+
+    /// The value of a row; rows are asked for in their order.
+    fn next(&mut self, row: usize) -> Option<(usize, f64)> {
+        if self.rows.get(self.passed).copied() != Some(row as u32) {
+            return None;
+        }
+        self.passed += 1;
+        Some((self.metric, self.values[self.passed - 1]))
+    }
 }
 
 impl RowReader {
@@ -337,8 +368,7 @@ impl RowReader {
             if let Some(group) = &mut self.group
                 && group.at < group.run.len()
             {
-                group.at += 1;
-                return group.row(group.at - 1).map(Some);
+                return group.next().map(Some);
             }
             // Before the next one is read, so that there is one in memory.
             self.group = None;
@@ -362,11 +392,7 @@ impl RowReader {
         let mut values = Vec::new();
         for (at, (name, is_read)) in self.metrics.iter().zip(&self.is_read).enumerate() {
             if *is_read && is_there(name) {
-                let column = reader.numbers(group, name)?;
-                // Most metrics apply to no row.
-                if column.iter().any(Option::is_some) {
-                    values.push((at, column));
-                }
+                values.extend(Known::of(at, &reader.numbers(group, name)?));
             }
         }
         Ok(RowGroup {
@@ -386,7 +412,9 @@ impl RowReader {
 }
 
 impl RowGroup {
-    fn row(&self, at: usize) -> io::Result<Row> {
+    fn next(&mut self) -> io::Result<Row> {
+        let at = self.at;
+        self.at += 1;
         let text = |column: &Option<Vec<Option<Arc<str>>>>| {
             column.as_ref().map(|column| owned(&column[at])).unwrap_or_default()
         };
@@ -402,7 +430,7 @@ impl RowGroup {
             freezes: freezes_in(freezes)?,
             values: Values::of_known(
                 self.metrics,
-                self.values.iter().filter_map(|(metric, column)| Some((*metric, column[at]?))),
+                self.values.iter_mut().filter_map(|column| column.next(at)),
             ),
         })
     }

@@ -72,7 +72,7 @@ impl<'a> Frame<'a> {
     }
 
     /// The factors that say more than `used` does.
-    fn free(&self, used: Option<Split>) -> Vec<Split> {
+    pub(super) fn free(&self, used: Option<Split>) -> Vec<Split> {
         let is_free = |other: &usize| match used {
             Some(Split::Factor(factor)) => *other != factor && !self.data.follows(*other, factor),
             _ => true,

@@ -1,14 +1,13 @@
 //! Who hurts whom: the harm of Ware et al. (Beyond Jain's Fairness Index, HotNets 2019) that each value of a
 //! factor does to each value of another one, against solo runs.
 
-use std::fmt::Write;
-
 use sojourn_metrics::stats::{self, Better, harm};
 use sojourn_study::metrics::more_is_better;
 use sojourn_study::results::View;
 
-use super::panels::{Body, Figure, Head};
+use super::panels::{Body, Figure, Head, Table};
 use crate::data::{Data, Points, Subject};
+use crate::grid::{Cell, Column, Grid, Row, RowHead};
 use crate::markup::Esc;
 use crate::names;
 use crate::number::number;
@@ -39,7 +38,7 @@ pub(super) fn harm_figure(
         others.iter().chain(&victim).all(|one| data.value(a, *one) == data.value(b, *one))
     };
     let without: Vec<usize> = [attacker].into_iter().chain(victim).collect();
-    let mut panels: Vec<(String, Vec<Cell>)> = Vec::new();
+    let mut panels: Vec<(String, Vec<Pair>)> = Vec::new();
     for scenario in shown.iter().copied().filter(|scenario| !is_alone(*scenario)) {
         let alone = (0..data.plan.scenarios.len())
             .find(|other| is_alone(*other) && alike(*other, scenario));
@@ -47,7 +46,7 @@ pub(super) fn harm_figure(
         let (alone, beside) =
             (data.points(alone, subject, metric), data.points(scenario, subject, metric));
         let harms = by_seed(&alone, &beside, better);
-        let cell = Cell {
+        let cell = Pair {
             scenario,
             victim: victim.map_or(String::new(), |one| data.value(scenario, one).to_owned()),
             attacker: data.value(scenario, attacker).to_owned(),
@@ -63,26 +62,22 @@ pub(super) fn harm_figure(
     if panels.is_empty() {
         return None;
     }
-    let mut out = String::from("<div class=\"tables\">");
     let several = panels.len() > 1;
-    for (name, cells) in &panels {
-        out += "<div class=\"panel\">";
-        if several && !name.is_empty() {
-            let _ = write!(out, "<p class=\"name\">{}</p>", Esc(name));
-        }
-        table(&mut out, data, (attacker, victim), subject, metric, cells);
-        out += "</div>";
-    }
+    let tables = panels.into_iter().map(|(name, cells)| Table {
+        name: if several { name } else { String::new() },
+        grid: grid(data, (attacker, victim), subject, metric, &cells),
+        below: String::new(),
+    });
     let caption = format!(
         "{}{}0 is no harm, 1 the worst, below 0 a benefit. ▲: more than the one that is hurt does to \
          itself, which is Ware et al.’s bound for what may be deployed beside it.",
         head.caption,
         if head.caption.is_empty() { "" } else { " " }
     );
-    Some(Head { caption: &caption, ..*head }.figure(Body::Html(out + "</div>")))
+    Some(Head { caption: &caption, ..*head }.figure(Body::Tables(tables.collect())))
 }
 
-struct Cell {
+struct Pair {
     scenario: usize,
     victim: String,
     attacker: String,
@@ -103,65 +98,63 @@ fn by_seed(alone: &Points, beside: &Points, better: Better) -> Vec<f64> {
 /// A difference of harm that is worth a mark.
 const WORTH: f64 = 0.02;
 
-fn table(
-    out: &mut String,
+fn grid(
     data: &Data<'_>,
     (attacker, victim): (usize, Option<usize>),
     subject: &Subject,
     metric: &str,
-    cells: &[Cell],
-) {
-    let in_order = |factor: usize, has: &dyn Fn(&Cell, &str) -> bool| -> Vec<String> {
+    pairs: &[Pair],
+) -> Grid {
+    let in_order = |factor: usize, has: &dyn Fn(&Pair, &str) -> bool| -> Vec<String> {
         let values = data.plan.factors[factor].values.iter();
-        values.filter(|value| cells.iter().any(|cell| has(cell, value))).cloned().collect()
+        values.filter(|value| pairs.iter().any(|pair| has(pair, value))).cloned().collect()
     };
-    let columns = in_order(attacker, &|cell, value| cell.attacker == *value);
+    let columns = in_order(attacker, &|pair, value| pair.attacker == *value);
     let rows = match victim {
-        Some(victim) => in_order(victim, &|cell, value| cell.victim == *value),
+        Some(victim) => in_order(victim, &|pair, value| pair.victim == *value),
         None => vec![String::new()],
     };
-    let _ = write!(
-        out,
-        "<div class=\"wide\"><table class=\"matrix harm\"><caption>{}</caption><thead><tr><td></td><th \
-         scope=\"colgroup\" colspan=\"{}\" class=\"factor\">hurt by: {}</th></tr><tr><th scope=\"col\" \
-         class=\"factor\">who is hurt: {}</th>",
-        Esc(&format!("Harm to {} of {}", names::title(metric), subject.label())),
-        columns.len(),
-        Esc(&data.plan.factors[attacker].name),
-        Esc(victim.map_or(subject.label(), |victim| &data.plan.factors[victim].name)),
-    );
-    for column in &columns {
-        let _ = write!(out, "<th scope=\"col\">{}</th>", Esc(data.differing(attacker, column)));
-    }
-    *out += "</tr></thead><tbody>";
     let at = |row: &str, column: &str| {
-        cells.iter().find(|cell| cell.victim == row && cell.attacker == column)
+        pairs.iter().find(|pair| pair.victim == row && pair.attacker == column)
     };
-    for row in &rows {
+    let row = |row: &String| {
         let named = victim.map_or(subject.label(), |victim| data.differing(victim, row));
-        let _ = write!(out, "<tr><th scope=\"row\">{}</th>", Esc(named));
-        let own = at(row, row).and_then(|cell| cell.harm);
-        for column in &columns {
-            match at(row, column).map(|cell| (cell, cell.harm)) {
-                Some((cell, Some(harm))) => {
-                    let above = own.is_some_and(|own| harm > own.max(0.0) + WORTH);
-                    let _ = write!(
-                        out,
-                        "<td style=\"{}\" title=\"{}, mean of {} seeds\"><a{}>{}{}</a></td>",
+        let own = at(row, row).and_then(|pair| pair.harm);
+        let cell = |column: &String| match at(row, column).map(|pair| (pair, pair.harm)) {
+            Some((pair, Some(harm))) => {
+                let above = own.is_some_and(|own| harm > own.max(0.0) + WORTH);
+                let text = two_decimals(harm) + if above { " ▲" } else { "" };
+                Cell {
+                    attributes: format!(
+                        " style=\"{}\" title=\"{}, mean of {} seeds\"",
                         paint(harm),
                         Esc(&number(harm)),
-                        cell.seeds,
-                        data.link(cell.scenario),
-                        two_decimals(harm),
-                        if above { " ▲" } else { "" }
-                    );
+                        pair.seeds
+                    ),
+                    html: format!("<a{}>{text}</a>", data.link(pair.scenario)),
+                    text,
                 }
-                Some((_, None)) | None => *out += "<td class=\"none\">–</td>",
             }
+            Some((_, None)) | None => Cell::none(""),
+        };
+        Row {
+            heads: vec![RowHead { text: named.to_owned(), ..RowHead::default() }],
+            cells: columns.iter().map(cell).collect(),
         }
-        *out += "</tr>";
+    };
+    let column = |value: &String| Column {
+        name: data.differing(attacker, value).to_owned(),
+        ..Column::default()
+    };
+    let whose = victim.map_or(subject.label(), |victim| &data.plan.factors[victim].name);
+    Grid {
+        class: "matrix harm",
+        caption: format!("Harm to {} of {}", names::title(metric), subject.label()),
+        corner: vec![format!("who is hurt: {whose}")],
+        above: vec![(format!("hurt by: {}", data.plan.factors[attacker].name), columns.len())],
+        columns: columns.iter().map(column).collect(),
+        rows: rows.iter().map(row).collect(),
     }
-    *out += "</tbody></table></div>";
 }
 
 fn two_decimals(harm: f64) -> String {

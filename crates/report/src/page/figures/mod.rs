@@ -9,6 +9,7 @@ mod line;
 mod panels;
 mod scatter;
 mod spread;
+mod table;
 mod verdicts;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,9 +23,10 @@ use self::harm::harm_figure;
 use self::heat::heat_figure;
 use self::line::line_figure;
 use self::panels::Head;
-pub(crate) use self::panels::{ALONE, Body, Drawing, Figure, PHONE, row};
+pub(crate) use self::panels::{ALONE, Body, Drawing, Figure, PHONE, Table, row};
 use self::scatter::scatter_figure;
 use self::spread::{cdf_figure, delay_figure};
+use self::table::table_figure;
 use self::verdicts::verdict_figure;
 use super::columns::resolve;
 use crate::data::{Data, Subject};
@@ -92,11 +94,16 @@ pub(crate) fn of_view(data: &Data<'_>, spreads: &Spreads, view: &View) -> Vec<Fi
         let title = view.title.as_deref().unwrap_or("Which claim holds where");
         out.extend(verdict_figure(data, &Head { id: &id, title, caption: &caption }, view));
     }
-    for (metric, only) in &metrics {
-        let wanted = |subject: &&Subject| match only {
-            Some(name) => subject.name == *name,
-            None => view.of.is_empty() || shown(data, subject, &view.of),
-        };
+    if view.kind == ViewKind::Table {
+        out.extend(table_figure(
+            data,
+            &Head { id: &id, title: &title, caption: &caption },
+            view,
+            &metrics,
+        ));
+    }
+    for (metric, only) in metrics.iter().filter(|_| view.kind != ViewKind::Table) {
+        let wanted = |subject: &&Subject| wanted(data, view, only.as_deref(), subject);
         if view.kind == ViewKind::Cdf && DELAYS.contains(&metric.as_str()) {
             let subjects = data.subjects.iter().filter(|subject| spreads.has(subject, metric));
             let subjects: Vec<Subject> = subjects.filter(wanted).cloned().collect();
@@ -157,23 +164,22 @@ pub(crate) fn of_view(data: &Data<'_>, spreads: &Spreads, view: &View) -> Vec<Fi
             }
             ViewKind::Heatmap => heat_figure(&frame, &head, metric),
             ViewKind::Line => line_figure(&frame, &head, metric, view.log.as_deref()),
-            ViewKind::Series | ViewKind::Verdicts | ViewKind::Harm => None,
+            ViewKind::Series | ViewKind::Verdicts | ViewKind::Harm | ViewKind::Table => None,
         });
     }
     if out.is_empty() {
         let asked = if view.y.is_empty() { "verdicts".to_owned() } else { view.y.join(", ") };
         let nothing = match &view.x {
             Some(x) if view.kind == ViewKind::Scatter => format!(
-                "<p class=\"note\">Nothing has both {} and {}, so there is no point to draw.</p>",
+                "Nothing has both {} and {}, so there is no point to draw.",
                 Esc(x),
                 Esc(&asked)
             ),
-            _ => format!(
-                "<p class=\"note\">Nothing that this view asks for ({}) was measured.</p>",
-                Esc(&asked)
-            ),
+            _ => format!("Nothing that this view asks for ({}) was measured.", Esc(&asked)),
         };
-        out.push(Head { id: &id, title: &title, caption: &caption }.figure(Body::Html(nothing)));
+        out.push(
+            Head { id: &id, title: &title, caption: &caption }.figure(Body::Sentence(nothing)),
+        );
     }
     out
 }
@@ -222,8 +228,14 @@ fn with_zeros(caption: &str, zeros: &[Subject]) -> String {
     format!("{caption} Zero in every run, so not drawn: {zeros}.").trim_start().to_owned()
 }
 
-fn shown(data: &Data<'_>, subject: &Subject, of: &[String]) -> bool {
-    of.contains(&subject.name)
+/// Whether a view shows this flow or queue; `only` is the one that its metric names.
+fn wanted(data: &Data<'_>, view: &View, only: Option<&str>, subject: &Subject) -> bool {
+    if let Some(only) = only {
+        return subject.name == *only;
+    }
+    let of = &view.of;
+    of.is_empty()
+        || of.contains(&subject.name)
         || subject.kind == Kind::Flow
             && data.plan.scenarios.iter().any(|scenario| {
                 scenario

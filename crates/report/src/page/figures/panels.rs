@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::fmt::Write;
 
+use crate::grid::Grid;
 use crate::markup::Esc;
 use crate::svg::Key;
 
@@ -46,8 +47,18 @@ pub(crate) enum Body {
         /// Panels that are not drawn.
         more: usize,
     },
-    /// A table, or a sentence.
-    Html(String),
+    Tables(Vec<Table>),
+    /// Why there is nothing to see. Escaped already.
+    Sentence(String),
+}
+
+/// A panel that is a table.
+pub(crate) struct Table {
+    /// May be empty.
+    pub(crate) name: String,
+    pub(crate) grid: Grid,
+    /// Below it; escaped already.
+    pub(crate) below: String,
 }
 
 /// A panel of a figure.
@@ -84,7 +95,20 @@ impl Figure {
             self.caption
         );
         match &self.body {
-            Body::Html(html) => out += html,
+            Body::Sentence(text) => {
+                let _ = write!(out, "<p class=\"note\">{text}</p>");
+            }
+            Body::Tables(tables) => {
+                out += "<div class=\"tables\">";
+                for Table { name, grid, below } in tables {
+                    out += "<div class=\"panel\">";
+                    if !name.is_empty() {
+                        let _ = write!(out, "<p class=\"name\">{}</p>", Esc(name));
+                    }
+                    let _ = write!(out, "{}{below}</div>", grid.html());
+                }
+                out += "</div>";
+            }
             Body::Drawings { keys, drawings, more } => {
                 keys.iter().for_each(|key| out += &key.html());
                 let class = match row(drawings.len() + more) {

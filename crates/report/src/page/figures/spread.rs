@@ -199,9 +199,9 @@ fn pooled_figure(
     let data = frame.data;
     if frame.scenarios.len() < data.plan.scenarios.len() {
         let note = format!(
-            "<p class=\"note\">Distributions of some scenarios are drawn in studies of at most {MOST_APART}.</p>"
+            "Distributions of some scenarios are drawn in studies of at most {MOST_APART}."
         );
-        return Some(head.figure(Body::Html(note)));
+        return Some(head.figure(Body::Sentence(note)));
     }
     let mut names: Vec<String> = Vec::new();
     let mut panels: Vec<(String, Vec<Curve>)> = Vec::new();

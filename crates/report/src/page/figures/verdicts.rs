@@ -1,11 +1,10 @@
 //! Which claim holds for which value of a factor, as a table.
 
-use std::fmt::Write;
-
 use sojourn_study::results::{Check, ClaimResult, Verdict, View};
 
-use super::panels::{Body, Figure, Head};
+use super::panels::{Body, Figure, Head, Table};
 use crate::data::Data;
+use crate::grid::{Cell, Column, Grid, Row, RowHead};
 use crate::markup::Esc;
 use crate::page::answer::claim_anchor;
 
@@ -23,7 +22,7 @@ pub(super) fn verdict_figure(data: &Data<'_>, head: &Head<'_>, view: &View) -> O
         let scenario = check.scenario as usize;
         data.value(scenario, factor) == value && check.label.contains(&format!("{name} = {value}"))
     };
-    let mut rows = String::new();
+    let mut rows = Vec::new();
     for claim in claims {
         let checks: Vec<&Check> = claim.checks.iter().filter(is_shown).collect();
         let cells: Vec<Vec<&Check>> = data.plan.factors[factor]
@@ -34,49 +33,49 @@ pub(super) fn verdict_figure(data: &Data<'_>, head: &Head<'_>, view: &View) -> O
         if cells.iter().all(Vec::is_empty) {
             continue;
         }
-        let _ = write!(
-            rows,
-            "<tr><th scope=\"row\"><b>{}</b> {}</th>",
-            Esc(&claim.id),
-            Esc(&claim.text)
-        );
-        cells.iter().for_each(|checks| write_cell(&mut rows, claim, checks));
-        rows += "</tr>";
+        rows.push(Row {
+            heads: vec![RowHead { strong: claim.id.clone(), text: claim.text.clone() }],
+            cells: cells.iter().map(|checks| cell(claim, checks)).collect(),
+        });
     }
     if rows.is_empty() {
         return None;
     }
-    let mut out = String::from(
-        "<div class=\"wide\"><table class=\"verdicts\"><thead><tr><th scope=\"col\">claim</th>",
-    );
-    for value in &data.plan.factors[factor].values {
-        let _ = write!(out, "<th scope=\"col\">{}</th>", Esc(data.differing(factor, value)));
-    }
-    let _ = write!(out, "</tr></thead><tbody>{rows}</tbody></table></div>");
-    Some(head.figure(Body::Html(out)))
+    let column = |value: &String| Column {
+        name: data.differing(factor, value).to_owned(),
+        ..Column::default()
+    };
+    let grid = Grid {
+        class: "verdicts",
+        corner: vec!["claim".to_owned()],
+        columns: data.plan.factors[factor].values.iter().map(column).collect(),
+        rows,
+        ..Grid::default()
+    };
+    let table = Table { name: String::new(), grid, below: String::new() };
+    Some(head.figure(Body::Tables(vec![table])))
 }
 
 /// The verdict on all `checks` together, and on how many of them if they differ.
-fn write_cell(out: &mut String, claim: &ClaimResult, checks: &[&Check]) {
+fn cell(claim: &ClaimResult, checks: &[&Check]) -> Cell {
     let of = |verdict: Verdict| checks.iter().filter(|check| check.verdict == verdict).count();
     let (failed, open) = (of(Verdict::Fails), of(Verdict::Untestable));
     let (class, sign, word, some) = match (checks.len(), failed, open) {
-        (0, ..) => {
-            *out += "<td></td>";
-            return;
-        }
+        (0, ..) => return Cell::default(),
         (_, 1.., _) => ("failed", "✗", "not held", failed),
         (_, 0, 1..) => ("open", "?", "untestable", open),
         _ => ("held", "✓", "held", checks.len()),
     };
-    let share = match some < checks.len() {
-        true => format!(" <small>{some} of {}</small>", checks.len()),
-        false => String::new(),
-    };
-    let _ = write!(
-        out,
-        "<td><a class=\"badge {class}\" href=\"#{}\" aria-label=\"{}: {word}\">{sign}</a>{share}</td>",
-        claim_anchor(&claim.id),
-        Esc(&claim.id),
-    );
+    let share = (some < checks.len()).then(|| format!(" {some} of {}", checks.len()));
+    let small =
+        share.as_ref().map_or(String::new(), |share| format!(" <small>{}</small>", share.trim()));
+    Cell {
+        attributes: String::new(),
+        html: format!(
+            "<a class=\"badge {class}\" href=\"#{}\" aria-label=\"{}: {word}\">{sign}</a>{small}",
+            claim_anchor(&claim.id),
+            Esc(&claim.id),
+        ),
+        text: sign.to_owned() + share.as_deref().unwrap_or(""),
+    }
 }
