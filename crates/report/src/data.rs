@@ -317,7 +317,9 @@ pub(crate) struct Data<'a> {
     /// Factors that differ between scenarios.
     pub(crate) varying: Vec<usize>,
     pub(crate) subjects: Vec<Subject>,
-    /// Where among them each is.
+    /// Single flows of groups that views name; they stand behind the subjects.
+    pub(crate) singles: Vec<Subject>,
+    /// Where among both each is.
     positions: BTreeMap<(Kind, &'a str), usize>,
     /// For each of them the application of its first flow; empty for anything else.
     apps: Vec<&'a str>,
@@ -379,6 +381,9 @@ impl<'a> Data<'a> {
             }
         }
         add(Kind::Run, "", "");
+        let singles = singles(plan);
+        singles.iter().for_each(|(flow, app)| add(Kind::Flow, flow, app));
+        let shared = subjects.len() - singles.len();
         let mut last = 0;
         let subject_of: Vec<Option<usize>> = table
             .rows
@@ -406,13 +411,16 @@ impl<'a> Data<'a> {
             by_subject[start as usize..end as usize].sort_by_key(|(subject, _)| *subject);
         }
         let mut has = vec![vec![false; table.metrics.len()]; subjects.len()];
+        let single = |row: &Row| positions.get(&(row.kind, &row.name[..])).copied();
         for (row, subject) in table.rows.iter().zip(&subject_of) {
-            if let Some(subject) = subject {
+            let alone = single(row).filter(|subject| *subject >= shared);
+            for subject in subject.iter().copied().chain(alone) {
                 for (metric, value) in row.values.known() {
-                    has[*subject][metric] |= value.is_finite();
+                    has[subject][metric] |= value.is_finite();
                 }
             }
         }
+        let singles = subjects.split_off(shared);
         let metrics = &table.metrics;
         let reading = |column| Kind::ALL.map(|kind| Reading::of(metrics, kind, column));
         let readings = (0..metrics.len()).map(reading).collect();
@@ -428,6 +436,7 @@ impl<'a> Data<'a> {
             sections,
             varying,
             subjects,
+            singles,
             positions,
             apps,
             subject_of,
@@ -472,6 +481,11 @@ impl<'a> Data<'a> {
         self.app(subject) == "udp"
     }
 
+    /// Flows, groups, queues and the run itself, and single flows that views name.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Subject> {
+        self.subjects.iter().chain(&self.singles)
+    }
+
     pub(crate) fn metrics_of(&self, subject: &Subject) -> impl Iterator<Item = &'a str> {
         let has = self.position(subject).map_or(&[][..], |at| &self.has[at][..]);
         self.table.metrics.iter().zip(has).filter(|(_, has)| **has).map(|(name, _)| name.as_str())
@@ -490,11 +504,17 @@ impl<'a> Data<'a> {
     }
 
     /// Where the table has the rows of a subject in a run.
-    fn places_of(&self, run: u32, subject: usize) -> impl Iterator<Item = usize> {
+    fn places_of(&self, run: u32, subject: usize) -> Vec<usize> {
+        if let Some(single) = subject.checked_sub(self.subjects.len()) {
+            let name = &self.singles[single].name;
+            let is_it = |row: &Row| row.kind == Kind::Flow && row.name == *name;
+            return self.places(run).filter(|at| is_it(&self.table.rows[*at])).collect();
+        }
         let of_run = &self.by_subject[self.places(run)];
         let start = of_run.partition_point(|(own, _)| *own < Some(subject));
         let behind = of_run[start..].iter();
-        behind.take_while(move |(own, _)| *own == Some(subject)).map(|(_, at)| *at as usize)
+        let those = behind.take_while(move |(own, _)| *own == Some(subject));
+        those.map(|(_, at)| *at as usize).collect()
     }
 
     pub(crate) fn column(&self, metric: &str) -> Option<usize> {
@@ -516,7 +536,7 @@ impl<'a> Data<'a> {
         let Some(subject) = self.position(subject) else { return points };
         for run in done {
             let places = self.places_of(*run, subject);
-            let rows: Vec<&Row> = places.map(|at| &self.table.rows[at]).collect();
+            let rows: Vec<&Row> = places.into_iter().map(|at| &self.table.rows[at]).collect();
             points.add(reading, *run, self.plan.runs[*run as usize].seed, &rows);
         }
         points
@@ -647,6 +667,21 @@ impl Extent for Data<'_> {
     fn lacks(&self, subject: &Subject, metric: &str) -> bool {
         self.points_of_all(subject, metric).any(|points| points.counted().lacking().is_some())
     }
+}
+
+/// The flows of groups that views name, with their applications.
+fn singles(plan: &Plan) -> BTreeMap<&str, &str> {
+    let mut named: BTreeSet<&str> = BTreeSet::new();
+    for view in &plan.views {
+        named.extend(view.of.iter().map(|name| &name[..]));
+        let of = view.y.iter().filter_map(|y| y.split_once('('));
+        named.extend(of.map(|(_, name)| name.trim_end_matches(')').trim()));
+    }
+    let flows = || plan.scenarios.iter().flat_map(|scenario| scenario.flows.iter());
+    let groups: BTreeSet<&str> = flows().map(|flow| &flow.group[..]).collect();
+    let alone = flows().filter(|flow| named.contains(&flow.name[..]));
+    let alone = alone.filter(|flow| !groups.contains(&flow.name[..]));
+    alone.map(|flow| (&flow.name[..], &flow.app[..])).collect()
 }
 
 /// The most scenarios with a section of their own.

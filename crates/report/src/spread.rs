@@ -1,6 +1,6 @@
 //! Distributions of delays, for single runs and for all runs of a scenario together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sojourn_metrics::stats::product_limit;
 use sojourn_study::results::{Bucket, Delays, Kind, PlannedScenario};
@@ -100,6 +100,8 @@ pub(crate) struct Spreads {
     /// of the delay's quantiles begin, and by subject.
     all: BTreeMap<usize, BTreeMap<String, BTreeMap<Subject, Spread>>>,
     pooled: Option<Pooled>,
+    /// Flows of groups that have one for themselves, too.
+    singles: BTreeSet<String>,
 }
 
 /// Scenarios that have their distributions together, because there are too many for one each.
@@ -135,7 +137,8 @@ impl Spreads {
             });
             Pooled { factor, first: first.collect() }
         });
-        Self { all: BTreeMap::new(), pooled }
+        let singles = data.singles.iter().map(|single| single.name.clone()).collect();
+        Self { all: BTreeMap::new(), pooled, singles }
     }
 
     pub(crate) fn pooled(&self) -> Option<&Pooled> {
@@ -168,12 +171,15 @@ impl Spreads {
                 Some(metric) => (metric, true),
                 None => (&delays.metric[..], false),
             };
-            let of_run = of_run.entry((metric, delays.kind, name)).or_default();
-            let samples_of = if is_open { &mut of_run.open } else { &mut of_run.known };
-            samples_of.add(delays.buckets.iter().map(|bucket| {
-                let Bucket { low_ns, high_ns, samples } = *bucket;
-                ((high_ns, low_ns), samples)
-            }));
+            let single = Some(&delays.name).filter(|name| self.singles.contains(*name));
+            for name in [name].into_iter().chain(single) {
+                let of_run = of_run.entry((metric, delays.kind, name)).or_default();
+                let samples_of = if is_open { &mut of_run.open } else { &mut of_run.known };
+                samples_of.add(delays.buckets.iter().map(|bucket| {
+                    let Bucket { low_ns, high_ns, samples } = *bucket;
+                    ((high_ns, low_ns), samples)
+                }));
+            }
         }
         for ((metric, kind, name), durations) in of_run {
             let of_scenario = self.all.entry(scenario).or_default();

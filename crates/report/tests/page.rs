@@ -8,8 +8,8 @@ use std::sync::Arc;
 use sojourn_report::ReadRuns;
 use sojourn_report::{Alone, Options, compare, export, figure, html, repeat, terminal};
 use sojourn_study::results::{
-    Check, Delays, FailedRun, Freeze, Kind, LostPacket, Plan, PlannedFlow, RepairStep, Results,
-    Row, Series, Verdict, View, ViewKind, Where,
+    Check, Delays, FailedRun, Freeze, Kind, LostPacket, Plan, PlannedFlow, PlannedRun, RepairStep,
+    Results, Row, Series, Verdict, View, ViewKind, Where,
 };
 
 fn page(results: &Results) -> String {
@@ -515,10 +515,13 @@ fn a_table_has_rows_of_factors_and_columns_of_metrics() {
     asked.y.push("jain".into());
     let text = table(&results, asked.clone());
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(cells(lines[0]), ["queue", "rtt", "goodput, Mbit/s: cubic", "bbr3", "Jain index"]);
+    assert_eq!(
+        cells(lines[0]),
+        ["queue", "rtt", "goodput (Mbit/s): cubic", "bbr3", "Jain's index"]
+    );
     assert_eq!(lines.len(), 2 + results.plan.scenarios.len());
     // The second line of a queue does not repeat its name.
-    assert_eq!(cells(lines[2])[..2], ["pfifo", "10ms"]);
+    assert_eq!(cells(lines[2])[..2], ["pfifo limit 50", "10ms"]);
     assert!(lines[3].starts_with("|  | "), "{}", lines[3]);
     let column = results.table.metrics.iter().position(|name| name == "goodput_mbps").unwrap();
     let of_cubic = |row: &&Row| row.scenario == 0 && row.kind == Kind::Flow && row.name == "cubic";
@@ -534,7 +537,7 @@ fn a_table_has_rows_of_factors_and_columns_of_metrics() {
     asked.y.truncate(1);
     let text = table(&results, asked.clone());
     let head = cells(text.lines().next().unwrap()).join(" | ");
-    assert_eq!(head, "queue | goodput, Mbit/s, by rtt: 10ms | 40ms | 160ms");
+    assert_eq!(head, "queue | goodput (Mbit/s), by rtt: 10ms | 40ms | 160ms");
     assert_eq!(text.lines().count(), 2 + specimen::QUEUES.len());
 
     // Another one first, of some scenarios.
@@ -543,7 +546,7 @@ fn a_table_has_rows_of_factors_and_columns_of_metrics() {
     asked.filter =
         vec![Where { factor: "path.rtt".into(), values: vec!["10ms".into(), "40ms".into()] }];
     let text = table(&results, asked.clone());
-    assert_eq!(cells(text.lines().next().unwrap()), ["rtt", "queue", "goodput, Mbit/s"]);
+    assert_eq!(cells(text.lines().next().unwrap()), ["rtt", "queue", "goodput (Mbit/s)"]);
     assert_eq!(text.lines().count(), 2 + 2 * specimen::QUEUES.len());
 
     // A row for each flow.
@@ -577,13 +580,120 @@ fn a_table_says_what_is_missing() {
 }
 
 #[test]
+fn a_view_of_one_flow_of_a_group_shows_that_flow() {
+    let mut results = specimen::results();
+    // The flow of cubic becomes two, of which the second has twice the rate.
+    for scenario in Arc::make_mut(&mut results.plan.scenarios) {
+        let mut flows = scenario.flows.to_vec();
+        let at = flows.iter().position(|flow| flow.name == "cubic").unwrap();
+        let mut second = flows[at].clone();
+        (flows[at].name, second.name) = ("cubic.1".into(), "cubic.2".into());
+        flows.insert(at + 1, second);
+        scenario.flows = flows.into();
+    }
+    let column = results.table.metrics.iter().position(|name| name == "goodput_mbps").unwrap();
+    let mut rows = Vec::new();
+    for mut row in std::mem::take(&mut results.table.rows) {
+        if row.kind == Kind::Flow && row.name == "cubic" {
+            row.name = "cubic.1".into();
+            row.values.set(column, Some(3.0));
+            rows.push(row.clone());
+            row.name = "cubic.2".into();
+            row.values.set(column, Some(6.0));
+        }
+        rows.push(row);
+    }
+    results.table.rows = rows;
+    let mut asked = view("numbers", ViewKind::Table, "goodput_mbps", &["cubic.2", "cubic"]);
+    let text = table(&results, asked.clone());
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(cells(lines[0])[2..], ["goodput (Mbit/s): cubic", "cubic.2"]);
+    assert_eq!(cells(lines[2])[2..], ["9", "6"], "a group has the sum, its flow its own");
+    asked.of = vec!["cubic.1".into()];
+    assert_eq!(cells(table(&results, asked.clone()).lines().nth(2).unwrap())[2..], ["3"]);
+    asked.of.clear();
+    let head = table(&results, asked).lines().next().unwrap().to_owned();
+    assert!(!head.contains("cubic.1"), "without names there are groups: {head}");
+}
+
+#[test]
+fn a_figure_says_what_it_leaves_out() {
+    let mut results = specimen::results();
+    // So many round-trip times that bars have no room for all.
+    let scenario = results.plan.scenarios[0].clone();
+    let rows: Vec<Row> = results.table.rows.iter().filter(|row| row.run == 0).cloned().collect();
+    let run = results.plan.runs[0].clone();
+    results.plan.factors.retain(|factor| factor.name == "path.rtt");
+    results.plan.factors[0].values = (1..=30).map(|rtt| format!("{rtt}ms")).collect();
+    results.plan.factors[0].together.clear();
+    let made = (0..30u32).map(|at| {
+        let mut scenario = scenario.clone();
+        scenario.factors = vec![format!("{}ms", at + 1).into()];
+        scenario
+    });
+    results.plan.scenarios = Arc::new(made.collect());
+    let made = (0..30u32).map(|at| PlannedRun { scenario: at, ..run.clone() });
+    results.plan.runs = Arc::new(made.collect());
+    results.plan.seeds.truncate(1);
+    let of = |at: u32| rows.iter().map(move |row| Row { run: at, scenario: at, ..row.clone() });
+    results.table.rows = (0..30).flat_map(of).collect();
+    results.claims = None;
+    let mut asked = view("rates", ViewKind::Bars, "goodput_mbps", &["cubic"]);
+    asked.x = Some("path.rtt".into());
+    results.plan.views = vec![asked];
+    let page = page(&results);
+    let figure = page.split("<figure id=\"view-0\">").nth(1).expect("it is the first");
+    assert!(figure.contains("The first 24 of 30 rows are drawn."), "it says how many");
+}
+
+#[test]
+fn a_scenario_in_which_nothing_came_is_named() {
+    let mut results = specimen::results();
+    let [median, n, of] = ["ping_p50_ms", "ping_n", "ping_of"].map(|name| {
+        results.table.metrics.iter().position(|own| own == name).unwrap_or_else(|| {
+            results.table.metrics.push(name.into());
+            results.table.metrics.len() - 1
+        })
+    });
+    let all = results.table.metrics.len();
+    for row in &mut results.table.rows {
+        (row.values.len()..all).for_each(|_| row.values.push(None));
+        if row.name != "ping" {
+            continue;
+        }
+        let lost = row.scenario == 0;
+        row.values.set(of, Some(20.0));
+        row.values.set(n, Some(if lost { 0.0 } else { 20.0 }));
+        if lost {
+            row.values.set(median, None);
+        }
+    }
+    let mut asked = view("echoes", ViewKind::Line, "ping_p50", &["ping"]);
+    asked.x = Some("path.rtt".into());
+    asked.split = Some("path.queue".into());
+    results.plan.views = vec![asked];
+    let whole = page(&results);
+    let findings = whole.split("<ul class=\"findings\">").nth(1).unwrap();
+    let findings = findings.split("</ul>").next().unwrap();
+    let sentence = findings.split("<li>").find(|one| one.contains("ing")).unwrap_or_default();
+    assert!(sentence.contains("; unknown with <a"), "{findings}");
+    assert!(
+        !sentence.contains("and highest"),
+        "an echo that was lost may have been later: {sentence}"
+    );
+    let figure = whole.split("<figure id=\"view-0\">").nth(1).expect("it is the first");
+    let caption = figure.split("</figcaption>").next().unwrap();
+    assert!(caption.contains("No value, so not drawn: ping, "), "{caption}");
+}
+
+#[test]
 fn heat_maps_harm_and_verdicts_are_tables_too() {
     let results = specimen::results();
     let mut heat = view("heat", ViewKind::Heatmap, "goodput_mbps", &["cubic"]);
     heat.x = Some("path.queue".into());
     heat.split = Some("path.rtt".into());
     let text = table(&results, heat);
-    assert!(text.starts_with("goodput, Mbit/s of cubic\n\n| rtt | path.queue: pfifo"), "{text}");
+    assert!(text.starts_with("goodput (Mbit/s) of cubic\n\n| rtt | path.queue: pfifo"), "{text}");
     let mut verdicts = view("verdicts", ViewKind::Verdicts, "", &[]);
     verdicts.y.clear();
     verdicts.x = Some("path.queue".into());
@@ -1176,6 +1286,18 @@ fn harm_is_against_solo_runs_and_by_seed() {
     let cell = format!("<a href=\"#s-{beside}\">");
     let cell = figure.split(&cell).nth(1).expect("there is a cell");
     assert!(cell.starts_with(&said), "{said}: {}", &cell[..12]);
+    assert!(!figure.contains(" seeds</small>"), "each is the mean of all seeds");
+
+    // A seed without the number is counted; and what had something alone, and has nothing beside, lost all bounds.
+    let mut results = results.clone();
+    let (first, rest) = (seeds[0], seeds.len() - 1);
+    for row in results.table.rows.iter_mut().filter(|row| row.name == "cubic") {
+        if row.scenario == beside && row.seed == first {
+            row.values.set(column, None);
+        }
+    }
+    let text = self::table(&results, results.plan.views[0].clone());
+    assert!(text.contains(&format!("({rest} of {} seeds)", rest + 1)), "{text}");
 }
 
 #[test]

@@ -495,6 +495,57 @@ fn listed(names: &[String]) -> String {
     }
 }
 
+/// Finished scenarios without a mean that are not out of reach.
+struct Without {
+    /// Samples were asked for, and none came; with how many were asked for.
+    unknown: Vec<(usize, String)>,
+    /// It does not apply there.
+    inapplicable: usize,
+}
+
+impl Without {
+    fn of(data: &Data<'_>, subject: &Subject, metric: &str) -> Self {
+        let (mut unknown, mut inapplicable) = (Vec::new(), 0);
+        for scenario in (0..data.plan.scenarios.len()).filter(|one| !data.done[*one].is_empty()) {
+            let points = data.points(scenario, subject, metric);
+            match (points.is_empty() && !points.is_out_of_reach(), points.why_none()) {
+                (true, Some(why)) => unknown.push((scenario, why)),
+                (true, None) => inapplicable += 1,
+                (false, _) => {}
+            }
+        }
+        Self { unknown, inapplicable }
+    }
+
+    /// What ends a sentence about the others.
+    fn said(&self, data: &Data<'_>) -> String {
+        let mut text = String::new();
+        if let [(first, why), rest @ ..] = &self.unknown[..] {
+            let at = |scenario: usize| {
+                format!("<a{}>{}</a>", data.link(scenario), Esc(&data.label(scenario)))
+            };
+            let _ = write!(text, "; unknown with {} ({why})", at(*first));
+            match rest {
+                [] => {}
+                [(other, why)] => {
+                    let _ = write!(text, " and {} ({why})", at(*other));
+                }
+                more => {
+                    let _ = write!(text, " and {} scenarios more", more.len());
+                }
+            }
+        }
+        match self.inapplicable {
+            0 => {}
+            1 => text += "; one scenario has none",
+            more => {
+                let _ = write!(text, "; {more} scenarios have none");
+            }
+        }
+        text
+    }
+}
+
 /// `Goodput of bbr is lowest with fq_codel (4.62 Mbit/s) and highest with pfifo (6 Mbit/s).`
 fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> {
     let found = |sentence: String, differs: bool, between: Option<(Vec<usize>, Vec<usize>)>| {
@@ -526,6 +577,11 @@ fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> 
     let beyond: Vec<usize> = (0..data.plan.scenarios.len())
         .filter(|scenario| data.points(*scenario, subject, metric).is_out_of_reach())
         .collect();
+    let without = Without::of(data, subject, metric);
+    let rest = without.said(data);
+    let everywhere = if rest.is_empty() { "everywhere" } else { "wherever it is known" };
+    // A delay whose end nobody saw may be longer than all that are known.
+    let highest = if without.unknown.is_empty() { "highest" } else { "of those known highest" };
     let with_unit = |mean: &Mean| {
         let half = mean.half_width.map(|half| half * factor);
         let counted = mean.counted.lacking().map_or(String::new(), |n| format!(", over {n}"));
@@ -544,7 +600,7 @@ fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> 
             _ => String::new(),
         };
         let sentence = format!(
-            "{what} is lowest with {}{} (<b>{}</b>); not every run reaches it with {}{more}.",
+            "{what} is lowest with {}{} (<b>{}</b>); not every run reaches it with {}{more}{rest}.",
             together(data, &low, data.plan.scenarios.len()),
             if low.len() > 1 { " alike" } else { "" },
             with_unit(least),
@@ -553,11 +609,18 @@ fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> 
         return found(sentence, true, None);
     }
     let [(_, least), .., (_, most)] = &means[..] else {
-        return alike(format!("{what}: <b>{}</b>.", with_unit(&means[0].1)));
+        let place = match rest.is_empty() {
+            true => String::new(),
+            false => format!(" with {}", at(means[0].0)),
+        };
+        return alike(format!("{what}: <b>{}</b>{place}{rest}.", with_unit(&means[0].1)));
     };
     let is_same = |a: &Mean, b: &Mean| are_same(a.mean * factor, b.mean * factor);
     if is_same(least, most) {
-        return alike(format!("{what} is the same everywhere: <b>{}</b>.", with_unit(most)));
+        return alike(format!(
+            "{what} is the same {everywhere}: <b>{}</b>{rest}.",
+            with_unit(most)
+        ));
     }
     let of_all = USUAL.of_all(means.len());
     let sure = Ranking::of(&means, is_same, |(scenario, _)| {
@@ -568,7 +631,7 @@ fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> 
         return alike(match shown {
             Some(Ranking { lowest, highest, .. }) => format!(
                 "{what} may differ, as between {} (<b>{}</b>) and {} (<b>{}</b>), but among {} \
-                 scenarios chance alone can bring about as much: more seeds would tell.",
+                 scenarios chance alone can bring about as much: more seeds would tell{rest}.",
                 at(means[lowest].0),
                 with_unit(&means[lowest].1),
                 at(means[highest].0),
@@ -576,7 +639,7 @@ fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> 
                 means.len()
             ),
             None => format!(
-                "{what} differs by no more than chance explains: <b>{}</b> to <b>{}</b>.",
+                "{what} differs by no more than chance explains: <b>{}</b> to <b>{}</b>{rest}.",
                 with_unit(least),
                 with_unit(most)
             ),
@@ -624,14 +687,14 @@ fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> 
         })
     {
         let sentence = format!(
-            "{what}: <b>{}</b> to <b>{}</b>; {factors}.",
+            "{what}: <b>{}</b> to <b>{}</b>; {factors}{rest}.",
             with_unit(least),
             with_unit(most)
         );
         return found(sentence, true, Some((low, high)));
     }
     let mut sentence = format!(
-        "{what} is lowest with {} ({}) and highest with {} ({}{times})",
+        "{what} is lowest with {} ({}) and {highest} with {} ({}{times})",
         places(&ranking.low),
         values(&ranking.low),
         places(&ranking.high),
@@ -657,7 +720,7 @@ fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> 
             );
         }
     }
-    found(sentence + ".", true, Some((low, high)))
+    found(sentence + &rest + ".", true, Some((low, high)))
 }
 
 /// Which scenarios are surely lowest and highest: positions in a list that rises by the mean.

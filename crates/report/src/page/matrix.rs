@@ -110,11 +110,11 @@ pub(crate) fn table(
     let high = known().fold(f64::NEG_INFINITY, f64::max);
     let span = (high - low).max(least_span(data, metric, high / factor) * factor);
 
-    let corner: Vec<&str> = varying
+    let said: Vec<usize> = varying
         .iter()
+        .copied()
         .filter(|factor| !without.contains(factor))
-        .filter(|factor| !varying.iter().any(|one| one < factor && data.follows(**factor, *one)))
-        .map(|factor| data.short_factor(*factor))
+        .filter(|factor| !varying.iter().any(|one| one < factor && data.follows(*factor, *one)))
         .collect();
     let mut cells: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for (scenario, label) in scenarios.iter().zip(&labels) {
@@ -128,10 +128,21 @@ pub(crate) fn table(
         }
         None => Cell::none(""),
     };
+    // A value alone, if the corner says of which factor.
+    let told = |row: &String| {
+        let scenario = scenarios.iter().zip(&labels).find(|(_, label)| *label == row);
+        match (&said[..], scenario) {
+            ([factor], Some((scenario, _))) => {
+                data.differing(*factor, data.value(*scenario, *factor)).to_owned()
+            }
+            _ => row.clone(),
+        }
+    };
     let row = |row: &String| Row {
-        heads: vec![RowHead { text: row.clone(), ..RowHead::default() }],
+        heads: vec![RowHead { text: told(row), ..RowHead::default() }],
         cells: column_values.iter().map(|column| cell(row, column)).collect(),
     };
+    let corner: Vec<&str> = said.iter().map(|factor| data.short_factor(*factor)).collect();
     let column = |value: &&str| Column { name: (*value).to_owned(), ..Column::default() };
     let grid = Grid {
         class,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sojourn_study::results::{Kind, Where};
 
 use crate::data::{Data, Points, Subject};
+use crate::markup::Esc;
 use crate::names;
 use crate::svg::{Category, Group, Key};
 
@@ -211,6 +212,31 @@ impl<'a> Frame<'a> {
         points
     }
 
+    /// The caption with what has no value though its samples were asked for: `No value, so not drawn: web, rate 2Mbps (0 of
+    /// 3).`
+    pub(super) fn with_missing(&self, caption: &str, metric: &str) -> String {
+        let mut missing = Vec::new();
+        for scenario in &self.scenarios {
+            for subject in &self.subjects {
+                let points = self.data.points(*scenario, subject, metric);
+                let Some(why) = points.why_none().filter(|_| points.is_empty()) else { continue };
+                let label = match self.varying.is_empty() {
+                    true => subject.label().to_owned(),
+                    false => format!("{}, {}", subject.label(), self.data.label(*scenario)),
+                };
+                missing.push(format!("{label} ({why})"));
+            }
+        }
+        let more = missing.len().saturating_sub(MOST_MISSING);
+        missing.truncate(MOST_MISSING);
+        let missing = match (&missing[..], more) {
+            ([], _) => return caption.to_owned(),
+            (some, 0) => some.join("; "),
+            (some, more) => format!("{}; and {more} more", some.join("; ")),
+        };
+        format!("{caption} No value, so not drawn: {}.", Esc(&missing)).trim_start().to_owned()
+    }
+
     /// Over all panels together.
     pub(super) fn values(&self, measure: &Measure) -> Vec<f64> {
         let mut values = Vec::new();
@@ -255,6 +281,9 @@ impl<'a> Frame<'a> {
         categories
     }
 }
+
+/// The most that a caption names.
+const MOST_MISSING: usize = 4;
 
 /// Puts together what has the same key, in the order in which keys come first.
 pub(super) fn grouped<T>(all: impl Iterator<Item = (String, T)>) -> Vec<(String, Vec<T>)> {

@@ -8,9 +8,7 @@ use sojourn_study::results::View;
 use super::panels::{Body, Figure, Head, Table};
 use crate::data::{Data, Points, Subject};
 use crate::grid::{Cell, Column, Grid, Row, RowHead};
-use crate::markup::Esc;
 use crate::names;
-use crate::number::number;
 use crate::page::matrix;
 
 /// A table for each combination of the other factors: a row for each victim, a column for each attacker.
@@ -52,6 +50,8 @@ pub(super) fn harm_figure(
             attacker: data.value(scenario, attacker).to_owned(),
             harm: stats::mean(&harms),
             seeds: harms.len(),
+            alone: alone.len(),
+            why_none: beside.why_none().filter(|_| beside.is_empty()),
         };
         let panel = data.label_without(scenario, &without);
         match panels.iter_mut().find(|(name, _)| *name == panel) {
@@ -70,7 +70,7 @@ pub(super) fn harm_figure(
     });
     let caption = format!(
         "{}{}0 is no harm, 1 the worst, below 0 a benefit. ▲: more than the one that is hurt does to \
-         itself, which is Ware et al.’s bound for what may be deployed beside it.",
+         itself, which is Ware et al.’s bound for what may be deployed beside it, or nothing of it came to an end. −∞: what it had alone, such as a stall, is gone in a run.",
         head.caption,
         if head.caption.is_empty() { "" } else { " " }
     );
@@ -82,7 +82,12 @@ struct Pair {
     victim: String,
     attacker: String,
     harm: Option<f64>,
+    /// How many seeds it is the mean of.
     seeds: usize,
+    /// How many the solo run has.
+    alone: usize,
+    /// How many samples were asked for, if none came: `0 of 6`.
+    why_none: Option<String>,
 }
 
 /// Of the seeds that both have.
@@ -91,7 +96,6 @@ fn by_seed(alone: &Points, beside: &Points, better: Better) -> Vec<f64> {
     beside
         .iter()
         .filter_map(|point| Some(harm(of_seed(point.seed)?.value, point.value, better)))
-        .filter(|harm| harm.is_finite())
         .collect()
 }
 
@@ -123,19 +127,22 @@ fn grid(
         let cell = |column: &String| match at(row, column).map(|pair| (pair, pair.harm)) {
             Some((pair, Some(harm))) => {
                 let above = own.is_some_and(|own| harm > own.max(0.0) + WORTH);
-                let text = two_decimals(harm) + if above { " ▲" } else { "" };
+                let value = two_decimals(harm) + if above { " ▲" } else { "" };
+                let some = (pair.seeds < pair.alone)
+                    .then(|| format!("{} of {} seeds", pair.seeds, pair.alone));
+                let small = some.as_ref().map_or(String::new(), |n| format!("<small>{n}</small>"));
                 Cell {
-                    attributes: format!(
-                        " style=\"{}\" title=\"{}, mean of {} seeds\"",
-                        paint(harm),
-                        Esc(&number(harm)),
-                        pair.seeds
-                    ),
-                    html: format!("<a{}>{text}</a>", data.link(pair.scenario)),
-                    text,
+                    attributes: format!(" style=\"{}\"", paint(harm)),
+                    html: format!("<a{}>{value}</a>{small}", data.link(pair.scenario)),
+                    text: some.map_or(value.clone(), |some| format!("{value} ({some})")),
                 }
             }
-            Some((_, None)) | None => Cell::none(""),
+            // What others take an end from is hurt more than what is late.
+            Some((pair, None)) => match &pair.why_none {
+                Some(why) if pair.alone > 0 => Cell::none(&format!("{why} ▲")),
+                _ => Cell::none(""),
+            },
+            None => Cell::none(""),
         };
         Row {
             heads: vec![RowHead { text: named.to_owned(), ..RowHead::default() }],
@@ -158,6 +165,9 @@ fn grid(
 }
 
 fn two_decimals(harm: f64) -> String {
+    if harm.is_infinite() {
+        return "−∞".to_owned();
+    }
     let text = format!("{harm:.2}");
     if text == "-0.00" { "0.00".to_owned() } else { text.replace('-', "−") }
 }
@@ -203,5 +213,6 @@ mod tests {
     fn nothing_has_no_sign() {
         assert_eq!(two_decimals(-0.001), "0.00");
         assert_eq!(two_decimals(-0.25), "−0.25");
+        assert_eq!(two_decimals(f64::NEG_INFINITY), "−∞");
     }
 }

@@ -18,5 +18,11 @@ pub(super) fn heat_figure(frame: &Frame<'_>, head: &Head<'_>, metric: &str) -> O
         Table { name: String::new(), grid, below }
     };
     let tables = frame.subjects.iter().take(MOST_PANELS).map(table).collect();
-    Some(head.figure(Body::Tables(tables)))
+    let caption = match frame.subjects.len() {
+        all if all > MOST_PANELS => {
+            format!("{} The first {MOST_PANELS} of {all} tables.", head.caption)
+        }
+        _ => head.caption.to_owned(),
+    };
+    Some(Head { caption: caption.trim_start(), ..*head }.figure(Body::Tables(tables)))
 }

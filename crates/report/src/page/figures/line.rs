@@ -91,7 +91,7 @@ pub(super) fn line_figure(
         means.any(|mean| mean.lacking().is_some())
     };
     let part = "A hollow mean lacks runs or samples: point at it to see how many there are.";
-    let mut caption = head.caption.to_owned();
+    let mut caption = frame.with_missing(head.caption, metric);
     if panels.iter().any(|(_, lines)| spots(lines) > MOST_SPOTS) {
         caption = format!("{caption} {dense}");
     } else if panels.iter().flat_map(|(_, lines)| lines).any(lacks) {

@@ -105,7 +105,7 @@ pub(crate) fn of_view(data: &Data<'_>, spreads: &Spreads, view: &View) -> Vec<Fi
     for (metric, only) in metrics.iter().filter(|_| view.kind != ViewKind::Table) {
         let wanted = |subject: &&Subject| wanted(data, view, only.as_deref(), subject);
         if view.kind == ViewKind::Cdf && DELAYS.contains(&metric.as_str()) {
-            let subjects = data.subjects.iter().filter(|subject| spreads.has(subject, metric));
+            let subjects = data.all().filter(|subject| spreads.has(subject, metric));
             let subjects: Vec<Subject> = subjects.filter(wanted).cloned().collect();
             let first = data.varying.first().map(|factor| &data.plan.factors[*factor].name[..]);
             let split = view.split.as_deref().or(first);
@@ -114,13 +114,8 @@ pub(crate) fn of_view(data: &Data<'_>, spreads: &Spreads, view: &View) -> Vec<Fi
             out.extend(delay_figure(&frame, spreads, metric, &head));
             continue;
         }
-        let subjects: Vec<Subject> = data
-            .subjects
-            .iter()
-            .filter(|subject| data.has(subject, metric))
-            .filter(wanted)
-            .cloned()
-            .collect();
+        let measured = data.all().filter(|subject| data.has(subject, metric));
+        let subjects: Vec<Subject> = measured.filter(wanted).cloned().collect();
         if view.kind == ViewKind::Harm {
             for subject in &subjects {
                 let title = match metrics.len() > 1 || subjects.len() > 1 {
@@ -230,19 +225,12 @@ fn with_zeros(caption: &str, zeros: &[Subject]) -> String {
 
 /// Whether a view shows this flow or queue; `only` is the one that its metric names.
 fn wanted(data: &Data<'_>, view: &View, only: Option<&str>, subject: &Subject) -> bool {
-    if let Some(only) = only {
-        return subject.name == *only;
+    match only {
+        Some(only) => subject.name == *only,
+        // Without names it shows groups and not also their flows, which another view names.
+        None if view.of.is_empty() => !data.singles.contains(subject),
+        None => view.of.contains(&subject.name),
     }
-    let of = &view.of;
-    of.is_empty()
-        || of.contains(&subject.name)
-        || subject.kind == Kind::Flow
-            && data.plan.scenarios.iter().any(|scenario| {
-                scenario
-                    .flows
-                    .iter()
-                    .any(|flow| flow.group == subject.name && of.contains(&flow.name))
-            })
 }
 
 /// The most flows, or queues, in a figure that no view asks for: there are as many colours.

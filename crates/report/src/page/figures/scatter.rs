@@ -13,6 +13,7 @@ pub(super) fn scatter_figure(
     y: &str,
 ) -> Option<Figure> {
     let reversed = more_is_better(x) == Some(false);
+    let caption = frame.with_missing(&frame.with_missing(head.caption, x), y);
     let (x, y) = (frame.measure(x), frame.measure(y));
     let keys = frame.keys(frame.colour);
     let shapes = frame.keys(frame.x);
@@ -53,8 +54,8 @@ pub(super) fn scatter_figure(
     let is_dense = drawn.iter().any(|(_, clouds)| clouds.len() > MOST_CLOUDS);
     let dense = "Here are too many for that: only means are drawn, those at one place as one dot.";
     let caption = match is_dense {
-        true => format!("{} {dense}", head.caption),
-        false => head.caption.to_owned(),
+        true => format!("{caption} {dense}"),
+        false => caption,
     };
     let head = &Head { caption: &caption, ..*head };
     figure(head, frame.legend(frame.x), &drawn, |clouds, width| {

@@ -47,6 +47,8 @@ pub(super) fn cdf_figure(frame: &Frame<'_>, head: &Head<'_>, metric: &str) -> Op
         }
         panels.push((name, drawn));
     }
+    let caption = frame.with_missing(head.caption, metric);
+    let head = &Head { caption: &caption, ..*head };
     figure(head, frame.legend(None), &panels, |drawn, width| {
         curves(drawn, &measure.axis, "runs up to here", Axis::Even, &all, width)
     })
@@ -98,11 +100,11 @@ pub(super) fn delay_figure(
                     thin: true,
                 });
             }
+            some_open |= spread.open() > 0;
             let points = spread.pooled();
             if points.is_empty() {
                 continue;
             }
-            some_open |= spread.open() > 0;
             here.push(Curve {
                 colour,
                 label: format!("{label}: {}", told(spread, &points)),
@@ -133,24 +135,45 @@ pub(super) fn delay_figure(
     };
     let explained = match fewest(frame, metric) {
         Some(lost) if !some_open => format!("{explained} {lost}"),
+        Some(_) if has_refused(frame) => {
+            format!("{explained} Refused transfers are in no curve.")
+        }
         _ => explained,
     };
-    let caption = match head.caption {
-        "" => explained,
-        own => format!("{own} {explained}"),
-    };
+    let caption = format!("{} {explained}", head.caption);
+    let caption = frame.with_missing(caption.trim_start(), &median(metric));
+    if drawn.iter().all(|(_, curves)| curves.is_empty()) && some_open {
+        let none = "Nothing of it had ended, so there is no curve.".to_owned();
+        return Some(Head { caption: &caption, ..*head }.figure(Body::Sentence(none)));
+    }
     figure(&Head { caption: &caption, ..*head }, frame.legend(None), &drawn, |here, width| {
         curves(here, &x, "samples up to here", Axis::Tails, &all, width)
     })
 }
 
-/// What is in no curve because it was lost, and where most was; `None` if nothing was.
+fn has_refused(frame: &Frame<'_>) -> bool {
+    let mut all =
+        frame.scenarios.iter().flat_map(|s| frame.subjects.iter().map(move |one| (*s, one)));
+    all.any(|(scenario, subject)| {
+        let refused = frame.data.points(scenario, subject, "transfers_refused");
+        refused.iter().any(|point| point.value > 0.0)
+    })
+}
+
+/// The metric that is the median of a delay.
+fn median(delay: &str) -> String {
+    format!("{delay}_p50_ms")
+}
+
+/// What is in no curve because it was lost or refused, and where most was; `None` if nothing was.
 fn fewest(frame: &Frame<'_>, metric: &str) -> Option<String> {
     let data = frame.data;
-    if !["ping", "owd", "frame_delay"].contains(&metric) {
-        return None;
-    }
-    let median = &format!("{metric}_p50_ms")[..];
+    let (verb, arrived) = match metric {
+        "ping" | "owd" | "frame_delay" => ("lost", "arrived"),
+        "fct" => ("refused", "were taken"),
+        _ => return None,
+    };
+    let median = &median(metric)[..];
     let means = frame.scenarios.iter().flat_map(|scenario| {
         frame.subjects.iter().filter_map(move |subject| {
             let counted = data.points(*scenario, subject, median).counted();
@@ -164,7 +187,7 @@ fn fewest(frame: &Frame<'_>, metric: &str) -> Option<String> {
         _ => subject.label().to_owned(),
     };
     Some(format!(
-        "What was lost is in no curve; most was lost of {}: {} arrived.",
+        "What was {verb} is in no curve; most was {verb} of {}: {} {arrived}.",
         Esc(&place),
         Esc(&lacking)
     ))

@@ -26,7 +26,7 @@ pub(super) fn table_figure(
 ) -> Option<Figure> {
     let mut left_out = Vec::new();
     let parts = metrics.iter().map(|(metric, only)| {
-        let measured = data.subjects.iter().filter(|subject| data.has(subject, metric));
+        let measured = data.all().filter(|subject| data.has(subject, metric));
         let subjects: Vec<Subject> = measured
             .filter(|subject| is_of(data, view, only.as_deref(), subject))
             .cloned()
