@@ -19,6 +19,17 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
+    /// Whether the scenario has it.
+    pub(crate) fn is_in(&self, data: &Data<'_>, scenario: usize) -> bool {
+        let scenario = &data.plan.scenarios[scenario];
+        let mut flows = scenario.flows.iter();
+        match self.kind {
+            Kind::Flow => flows.any(|flow| [&flow.group, &flow.name].contains(&&self.name)),
+            Kind::Queue => scenario.queues.iter().any(|queue| queue.name == self.name),
+            Kind::Run => true,
+        }
+    }
+
     pub(crate) fn label(&self) -> &str {
         match self.kind {
             Kind::Run => "all flows",

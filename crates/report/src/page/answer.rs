@@ -506,7 +506,8 @@ struct Without {
 impl Without {
     fn of(data: &Data<'_>, subject: &Subject, metric: &str) -> Self {
         let (mut unknown, mut inapplicable) = (Vec::new(), 0);
-        for scenario in (0..data.plan.scenarios.len()).filter(|one| !data.done[*one].is_empty()) {
+        let all = 0..data.plan.scenarios.len();
+        for scenario in all.filter(|one| !data.done[*one].is_empty() && subject.is_in(data, *one)) {
             let points = data.points(scenario, subject, metric);
             match (points.is_empty() && !points.is_out_of_reach(), points.why_none()) {
                 (true, Some(why)) => unknown.push((scenario, why)),
