@@ -540,6 +540,14 @@ fn a_table_has_rows_of_factors_and_columns_of_metrics() {
     assert_eq!(head, "queue | goodput (Mbit/s), by rtt: 10ms | 40ms | 160ms");
     assert_eq!(text.lines().count(), 2 + specimen::QUEUES.len());
 
+    // Metrics that name what they are of.
+    let mut named = asked.clone();
+    (named.split, named.of) = (None, vec![]);
+    named.y = vec!["goodput(bbr3)".into(), "goodput(cubic)".into(), "rtt_p50(cubic)".into()];
+    let text = table(&results, named);
+    let head = cells(text.lines().next().unwrap())[2..].join(" | ");
+    assert_eq!(head, "goodput (Mbit/s): bbr3 | cubic | RTT, median (ms): cubic");
+
     // Another one first, of some scenarios.
     asked.split = None;
     asked.x = Some("path.rtt".into());

@@ -87,10 +87,15 @@ pub(super) fn table_figure(
         }
         let by = shape.split.map(|split| format!(", by {}", data.short_factor(split)));
         let above = measure.axis.clone() + by.as_deref().unwrap_or("");
-        grid.above.push((above, grid.columns.len() - before));
+        let added = grid.columns.len() - before;
+        match grid.above.last_mut() {
+            Some((last, columns)) if *last == above => *columns += added,
+            _ => grid.above.push((above, added)),
+        }
     }
     // Where nothing tells the columns of a metric apart, one line of heads is enough.
-    if grid.columns.iter().all(|column| column.name.is_empty()) {
+    let is_unnamed = grid.columns.iter().all(|column| column.name.is_empty());
+    if is_unnamed && grid.above.len() == grid.columns.len() {
         let names = grid.above.drain(..).map(|(name, _)| name);
         grid.columns.iter_mut().zip(names).for_each(|(column, name)| column.name = name);
     }
