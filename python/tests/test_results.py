@@ -146,6 +146,29 @@ def test_a_notebook_shows_all_figures(results: sj.Results, tmp_path: Path) -> No
     assert plainly.figures and next(iter(plainly.figures.values())).svg in plainly._repr_html_()
 
 
+def test_tables_are_markdown_and_latex(tmp_path: Path) -> None:
+    views = {
+        "rate": {"kind": "bars", "x": "path.queue", "y": "goodput"},
+        "numbers": {"kind": "table", "y": ["goodput", "jain"]},
+    }
+    results = sj.Study({**TWO_FLOWS, "views": views}).run(tmp_path / "two", seeds=2, progress=False)
+    table = results.table("numbers")
+    lines = table.markdown.splitlines()
+    assert lines[0] == "| queue | goodput (Mbit/s): cubic | bbr | Jain's index |" and len(lines) == 4
+    assert table.latex.startswith("\\begin{tabular}{lrrr}") and "fq\\_codel" in table.latex
+    assert table._repr_markdown_() == table.markdown
+    for name, text in (("numbers.md", table.markdown), ("numbers.tex", table.latex)):
+        table.save(tmp_path / name)
+        assert (tmp_path / name).read_text(encoding="utf-8") == text
+    assert list(results.tables) == ["numbers"] and "numbers" not in results.figures
+    with pytest.raises(sj.ResultsError, match=r"'numbers' is a table: results.table\('numbers'\)"):
+        results.figure("numbers")
+    with pytest.raises(sj.ResultsError, match=r"'rate' is a drawing: results.figure\('rate'\)"):
+        results.table("rate")
+    with pytest.raises(sj.ResultsError, match=r"allowed: a name that ends with .md or .tex"):
+        table.save(tmp_path / "numbers.svg")
+
+
 def test_the_report_is_written(results: sj.Results, tmp_path: Path) -> None:
     page = results.report(tmp_path / "page.html")
     assert "Two flows" in page.read_text()
