@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut, Range};
 use sojourn_metrics::{sample_columns, stats, survival_columns};
 use sojourn_study::confidence;
 use sojourn_study::metrics::{self, Pooling};
-use sojourn_study::results::{Kind, Plan, Results, Row, Table, Verdict};
+use sojourn_study::results::{Kind, Plan, Results, Row, Table, Verdict, View};
 
 use crate::nearby::nearby;
 
@@ -495,6 +495,16 @@ impl<'a> Data<'a> {
     /// Flows, groups, queues and the run itself, and single flows that views name.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Subject> {
         self.subjects.iter().chain(&self.singles)
+    }
+
+    /// Whether a view shows this flow or queue; `only` is the one that its metric names.
+    pub(crate) fn is_shown(&self, view: &View, only: Option<&str>, subject: &Subject) -> bool {
+        match only {
+            Some(only) => subject.name == *only,
+            // Without names it shows groups and not also their flows, which another view names.
+            None if view.of.is_empty() => !self.singles.contains(subject),
+            None => view.of.contains(&subject.name),
+        }
     }
 
     pub(crate) fn metrics_of(&self, subject: &Subject) -> impl Iterator<Item = &'a str> {

@@ -409,13 +409,8 @@ fn findings(data: &Data<'_>) -> Vec<String> {
         let x = view.x.iter().filter(|_| view.kind == ViewKind::Scatter);
         for name in view.y.iter().chain(x) {
             let (metric, of) = resolve(data, name);
-            let wanted = |subject: &&Subject| match &of {
-                Some(of) => subject.name == *of,
-                None => view.of.is_empty() || view.of.contains(&subject.name),
-            };
-            data.subjects
-                .iter()
-                .filter(wanted)
+            data.all()
+                .filter(|subject| data.is_shown(view, of.as_deref(), subject))
                 .filter(|subject| data.has(subject, &metric))
                 .take(3)
                 .for_each(|subject| add(&mut asked, subject, &metric));

@@ -103,7 +103,7 @@ pub(crate) fn of_view(data: &Data<'_>, spreads: &Spreads, view: &View) -> Vec<Fi
         ));
     }
     for (metric, only) in metrics.iter().filter(|_| view.kind != ViewKind::Table) {
-        let wanted = |subject: &&Subject| wanted(data, view, only.as_deref(), subject);
+        let wanted = |subject: &&Subject| data.is_shown(view, only.as_deref(), subject);
         if view.kind == ViewKind::Cdf && DELAYS.contains(&metric.as_str()) {
             let subjects = data.all().filter(|subject| spreads.has(subject, metric));
             let subjects: Vec<Subject> = subjects.filter(wanted).cloned().collect();
@@ -221,16 +221,6 @@ fn with_zeros(caption: &str, zeros: &[Subject]) -> String {
         more => format!("{} and {} more", names[..MOST_SUBJECTS].join(", "), more - MOST_SUBJECTS),
     };
     format!("{caption} Zero in every run, so not drawn: {zeros}.").trim_start().to_owned()
-}
-
-/// Whether a view shows this flow or queue; `only` is the one that its metric names.
-fn wanted(data: &Data<'_>, view: &View, only: Option<&str>, subject: &Subject) -> bool {
-    match only {
-        Some(only) => subject.name == *only,
-        // Without names it shows groups and not also their flows, which another view names.
-        None if view.of.is_empty() => !data.singles.contains(subject),
-        None => view.of.contains(&subject.name),
-    }
 }
 
 /// The most flows, or queues, in a figure that no view asks for: there are as many colours.

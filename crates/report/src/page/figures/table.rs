@@ -6,7 +6,7 @@ use sojourn_study::results::{Kind, View};
 
 use super::frame::{Frame, Measure, Split};
 use super::panels::{Body, Figure, Head, Table};
-use super::{MOST_SUBJECTS, once_a_station, wanted};
+use super::{MOST_SUBJECTS, once_a_station};
 use crate::data::{Data, Mean, Subject};
 use crate::grid::{Cell, Column, Grid, Row, RowHead};
 use crate::markup::Esc;
@@ -140,7 +140,7 @@ pub(super) fn table_figure(
 fn is_of(data: &Data<'_>, view: &View, only: Option<&str>, subject: &Subject) -> bool {
     match subject.kind {
         Kind::Run => only.is_none_or(|only| only == subject.name),
-        _ => wanted(data, view, only, subject),
+        _ => data.is_shown(view, only, subject),
     }
 }
 
