@@ -356,7 +356,7 @@ fn pages_show_figures_that_their_studies_make() {
     }
     let tables = figures.iter().filter(|shown| shown.is_table).count();
     assert!(
-        tables >= 5 && figures.len() - tables >= 15,
+        tables >= 6 && figures.len() - tables >= 15,
         "only {tables} of {} are tables",
         figures.len()
     );
