@@ -704,6 +704,19 @@ fn heat_maps_harm_and_verdicts_are_tables_too() {
     assert!(text.starts_with("goodput (Mbit/s) of cubic\n\n| rtt | path.queue: pfifo"), "{text}");
     let mut verdicts = view("verdicts", ViewKind::Verdicts, "", &[]);
     verdicts.y.clear();
+    let text = table(&results, verdicts.clone());
+    let claims = &results.claims.as_ref().unwrap().claims;
+    assert_eq!(text.lines().count(), 2 + claims.len(), "a row for each");
+    assert_eq!(text.lines().next(), Some("| claim | verdict | bounds met | measured | claimed |"));
+    for (claim, line) in claims.iter().zip(text.lines().skip(2)) {
+        let sign = match claim.verdict {
+            Verdict::Holds => "✓",
+            Verdict::Fails => "✗",
+            Verdict::Untestable => "?",
+        };
+        assert!(line.starts_with(&format!("| **{}** ", claim.id)), "{line}");
+        assert_eq!(cells(line)[1], sign, "{line}");
+    }
     verdicts.x = Some("path.queue".into());
     let text = table(&results, verdicts);
     assert!(

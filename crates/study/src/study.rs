@@ -581,14 +581,7 @@ fn check_view(view: &ViewSpec, names: Names<'_>) -> Result<(), (&'static str, Sp
         (Some(_), ViewKind::Series | ViewKind::Cdf) => {
             return Err(("x", SpecError::new("is fixed by the kind of the figure")));
         }
-        (
-            None,
-            ViewKind::Scatter
-            | ViewKind::Heatmap
-            | ViewKind::Line
-            | ViewKind::Verdicts
-            | ViewKind::Harm,
-        ) => {
+        (None, ViewKind::Scatter | ViewKind::Heatmap | ViewKind::Line | ViewKind::Harm) => {
             return Err(("kind", SpecError::new("a figure of this kind needs 'x'")));
         }
         (None, _) => {}

@@ -200,7 +200,7 @@ pub struct ViewSpec {
     /// over runs, or of all samples of a delay (`rtt`, `sojourn`). `scatter`: a point per flow, `y`
     /// against `x`. `heatmap`: `y` over two factors, `x` and `split`. `line`: `y` against the numbers
     /// of a factor, with a band for the 95 % interval. `verdicts`: which claim holds for which value
-    /// of `x`; it has no `y`. `harm`: how much worse `y` of a flow is than in its solo run, with what `x` names
+    /// of `x`, or without `x` what each claim came to; it has no `y`. `harm`: how much worse `y` of a flow is than in its solo run, with what `x` names
     /// beside it and for each value of `split`. `table`: numbers, a column for each `y`, with one for each value
     /// of `split` or else for each flow; a row for each combination of the other factors, `x` first.
     #[schemars(with = "ViewKindSchema")]

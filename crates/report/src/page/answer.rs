@@ -166,7 +166,7 @@ fn write_claim(out: &mut String, claim: &ClaimResult, data: &Data<'_>) {
 pub(crate) const MOST_CHECKS: usize = 300;
 
 /// The check to show: the one that is farthest off or, if all hold, the one nearest to its bound.
-fn telling(claim: &ClaimResult) -> Option<&Check> {
+pub(crate) fn telling(claim: &ClaimResult) -> Option<&Check> {
     let of = |verdict: Verdict| claim.checks.iter().filter(move |check| check.verdict == verdict);
     match claim.verdict {
         Verdict::Fails => of(Verdict::Fails).max_by(|a, b| {
@@ -200,7 +200,7 @@ fn picture(check: &Check) -> String {
 }
 
 /// The bound as it was written, or the measured value of the other side.
-fn wanted(check: &Check) -> String {
+pub(crate) fn wanted(check: &Check) -> String {
     match &check.bound {
         Some(bound) => {
             let shown = estimate(bound.mean, bound.half_width, &bound.unit);
