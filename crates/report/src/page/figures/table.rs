@@ -17,6 +17,21 @@ const MOST_ROWS: usize = 300;
 /// The most columns of a metric.
 const MOST_COLUMNS: usize = 40;
 
+/// A metric of the table, and what it is of.
+struct Part<'a> {
+    frame: Frame<'a>,
+    measure: Measure,
+}
+
+/// What a column shows.
+struct Shown<'p> {
+    part: &'p Part<'p>,
+    /// Which of the values of the factor that columns are split by.
+    value: usize,
+    /// `None` if rows are of a flow or queue each.
+    subject: Option<&'p Subject>,
+}
+
 /// The view's metrics, each with the one flow or queue that it is of, if it names one.
 pub(super) fn table_figure(
     data: &Data<'_>,
@@ -26,68 +41,88 @@ pub(super) fn table_figure(
 ) -> Option<Figure> {
     let mut left_out = Vec::new();
     let parts = metrics.iter().map(|(metric, only)| {
-        let measured = data.all().filter(|subject| data.has(subject, metric));
-        let subjects: Vec<Subject> = measured
-            .filter(|subject| is_of(data, view, only.as_deref(), subject))
-            .cloned()
-            .collect();
-        let is_named = only.is_some() || !view.of.is_empty();
-        let mut subjects = if is_named { subjects } else { once_a_station(subjects, metric) };
-        if !is_named && subjects.len() > MOST_SUBJECTS {
-            left_out.push(format!("the first {MOST_SUBJECTS} of {} in {metric}", subjects.len()));
-            subjects.truncate(MOST_SUBJECTS);
-        }
+        let subjects = subjects(data, view, metric, only.as_deref(), &mut left_out);
         let frame = Frame::new(data, subjects, &view.filter, None, view.split.as_deref());
-        let measure = frame.measure(metric);
-        (frame, measure)
+        Part { measure: frame.measure(metric), frame }
     });
-    let parts: Vec<(Frame<'_>, Measure)> =
-        parts.filter(|(frame, _)| !frame.subjects.is_empty()).collect();
-    let scenarios = parts.first().map(|(frame, _)| frame.scenarios.clone())?;
-    let shape = Shape::new(data, &parts[0].0, view, &scenarios);
-
-    let mut rows: BTreeMap<Vec<usize>, Vec<(usize, usize)>> = BTreeMap::new();
-    for scenario in &scenarios {
-        rows.entry(shape.key(data, *scenario))
-            .or_default()
-            .push((shape.column(data, *scenario), *scenario));
-    }
-    let several = parts.iter().flat_map(|(frame, _)| &frame.subjects).collect::<Vec<_>>();
-    let several = several.iter().any(|subject| *subject != several[0]);
-
+    let parts: Vec<Part<'_>> = parts.filter(|part| !part.frame.subjects.is_empty()).collect();
+    let shape = Shape::new(data, &parts.first()?.frame, view);
     let mut grid = Grid { class: "numbers grid", corner: shape.corner(data), ..Grid::default() };
-    // What each column shows: the part, the value of the split, and the subject unless that is the row's.
-    let mut shown: Vec<(usize, usize, Option<&Subject>)> = Vec::new();
-    for (at, (frame, measure)) in parts.iter().enumerate() {
+    let shown = columns(data, &parts, &shape, &mut grid, &mut left_out);
+    grid.rows = rows(data, &parts, &shape, &shown);
+    if grid.rows.is_empty() {
+        return None;
+    }
+    if grid.rows.len() > MOST_ROWS {
+        left_out.push(format!("the first {MOST_ROWS} of {} rows", grid.rows.len()));
+        grid.rows.truncate(MOST_ROWS);
+    }
+    let mut caption = head.caption.to_owned();
+    if !left_out.is_empty() {
+        let left_out = format!("Only {}; sojourn show has all.", left_out.join(", "));
+        caption = format!("{caption} {}", Esc(&left_out)).trim_start().to_owned();
+    }
+    let table = Table { name: String::new(), grid, below: String::new() };
+    Some(Head { caption: &caption, ..*head }.figure(Body::Tables(vec![table])))
+}
+
+/// What the view shows of a metric.
+fn subjects(
+    data: &Data<'_>,
+    view: &View,
+    metric: &str,
+    only: Option<&str>,
+    left_out: &mut Vec<String>,
+) -> Vec<Subject> {
+    let measured = data.all().filter(|subject| data.has(subject, metric));
+    let shown = measured.filter(|subject| is_of(data, view, only, subject));
+    let subjects: Vec<Subject> = shown.cloned().collect();
+    if only.is_some() || !view.of.is_empty() {
+        return subjects;
+    }
+    let mut subjects = once_a_station(subjects, metric);
+    if subjects.len() > MOST_SUBJECTS {
+        left_out.push(format!("the first {MOST_SUBJECTS} of {} in {metric}", subjects.len()));
+        subjects.truncate(MOST_SUBJECTS);
+    }
+    subjects
+}
+
+/// Gives the grid its columns, and says what each shows.
+fn columns<'p>(
+    data: &Data<'_>,
+    parts: &'p [Part<'p>],
+    shape: &Shape,
+    grid: &mut Grid,
+    left_out: &mut Vec<String>,
+) -> Vec<Shown<'p>> {
+    let mut all = parts.iter().flat_map(|part| &part.frame.subjects);
+    let several = all.next().is_some_and(|first| all.any(|subject| subject != first));
+    let mut shown: Vec<Shown<'p>> = Vec::new();
+    for part in parts {
         let subjects: Vec<Option<&Subject>> = match shape.by_subject {
             true => vec![None],
-            false => frame.subjects.iter().map(Some).collect(),
+            false => part.frame.subjects.iter().map(Some).collect(),
         };
-        let values = shape.columns.iter().enumerate();
-        let columns =
-            values.flat_map(|(value, name)| subjects.iter().map(move |s| (value, name, *s)));
-        let columns: Vec<_> = columns.collect();
-        if columns.len() > MOST_COLUMNS {
-            left_out.push(format!(
-                "the first {MOST_COLUMNS} of {} columns of {}",
-                columns.len(),
-                measure.metric
-            ));
+        let count = shape.values.len() * subjects.len();
+        let metric = &part.measure.metric;
+        if count > MOST_COLUMNS {
+            left_out.push(format!("the first {MOST_COLUMNS} of {count} columns of {metric}"));
         }
-        let before = grid.columns.len();
-        for (value, name, subject) in columns.into_iter().take(MOST_COLUMNS) {
-            let label =
-                subject.filter(|subject| several && subject.kind != Kind::Run).map(Subject::label);
-            let words: Vec<&str> = [&name[..], label.unwrap_or("")]
-                .into_iter()
-                .filter(|word| !word.is_empty())
-                .collect();
-            grid.columns.push(Column { name: words.join(" · "), title: measure.metric.clone() });
-            shown.push((at, value, subject));
+        let before = shown.len();
+        for (value, name) in shape.values.iter().enumerate() {
+            let name = shape.split.map_or("", |split| data.differing(split, name));
+            for subject in subjects.iter().copied().take(before + MOST_COLUMNS - shown.len()) {
+                let named = subject.filter(|one| several && one.kind != Kind::Run);
+                let words = [name, named.map_or("", Subject::label)];
+                let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+                grid.columns.push(Column { name: words.join(" · "), title: metric.clone() });
+                shown.push(Shown { part, value, subject });
+            }
         }
         let by = shape.split.map(|split| format!(", by {}", data.short_factor(split)));
-        let above = measure.axis.clone() + by.as_deref().unwrap_or("");
-        let added = grid.columns.len() - before;
+        let above = part.measure.axis.clone() + by.as_deref().unwrap_or("");
+        let added = shown.len() - before;
         match grid.above.last_mut() {
             Some((last, columns)) if *last == above => *columns += added,
             _ => grid.above.push((above, added)),
@@ -99,41 +134,35 @@ pub(super) fn table_figure(
         let names = grid.above.drain(..).map(|(name, _)| name);
         grid.columns.iter_mut().zip(names).for_each(|(column, name)| column.name = name);
     }
+    shown
+}
 
-    let subjects = shape.subjects(&parts);
-    let all = rows.len() * subjects.len();
-    let row_of = |subject: Option<&Subject>, key: &[usize], of: &[(usize, usize)]| {
-        let cell = |(part, value, column): &(usize, usize, Option<&Subject>)| {
-            let (frame, measure) = &parts[*part];
-            let subject = column.or(subject).filter(|subject| frame.subjects.contains(subject));
-            let scenario = of.iter().find(|(own, _)| own == value).map(|(_, scenario)| *scenario);
-            match (scenario, subject) {
-                (Some(scenario), Some(subject)) => cell(data, frame, measure, scenario, subject),
-                _ => Cell::default(),
+/// Those that have something, in the order of the factors' values.
+fn rows(data: &Data<'_>, parts: &[Part<'_>], shape: &Shape, shown: &[Shown<'_>]) -> Vec<Row> {
+    // The scenarios of a row, each with the column's value that it has.
+    let mut scenarios: BTreeMap<Vec<usize>, Vec<(usize, usize)>> = BTreeMap::new();
+    for scenario in &parts[0].frame.scenarios {
+        let row = scenarios.entry(shape.key(data, *scenario)).or_default();
+        row.push((shape.column(data, *scenario), *scenario));
+    }
+    let mut rows = Vec::new();
+    for of in shape.subjects(parts) {
+        for (key, scenarios) in &scenarios {
+            let cell = |Shown { part, value, subject }: &Shown<'_>| {
+                let subject = subject.or(of).filter(|one| part.frame.subjects.contains(one));
+                let scenario = scenarios.iter().find(|(own, _)| own == value);
+                match (scenario, subject) {
+                    (Some((_, scenario)), Some(subject)) => cell(data, part, *scenario, subject),
+                    _ => Cell::default(),
+                }
+            };
+            let cells: Vec<Cell> = shown.iter().map(cell).collect();
+            if cells.iter().any(|cell| !cell.text.is_empty()) {
+                rows.push(Row { heads: shape.heads(data, of, key), cells });
             }
-        };
-        Row { heads: shape.heads(data, subject, key), cells: shown.iter().map(cell).collect() }
-    };
-    let pairs =
-        subjects.iter().flat_map(|subject| rows.iter().map(|(key, of)| (*subject, key, of)));
-    grid.rows = pairs
-        .map(|(subject, key, of)| row_of(subject, key, of))
-        .filter(|row| row.cells.iter().any(|cell| !cell.text.is_empty()))
-        .take(MOST_ROWS)
-        .collect();
-    if all > MOST_ROWS {
-        left_out.push(format!("the first {MOST_ROWS} of {all} rows"));
+        }
     }
-    if grid.rows.is_empty() {
-        return None;
-    }
-    let mut caption = head.caption.to_owned();
-    if !left_out.is_empty() {
-        let left_out = format!("Only {}; sojourn show has all.", left_out.join(", "));
-        caption = format!("{caption} {}", Esc(&left_out)).trim_start().to_owned();
-    }
-    let table = Table { name: String::new(), grid, below: String::new() };
-    Some(Head { caption: &caption, ..*head }.figure(Body::Tables(vec![table])))
+    rows
 }
 
 /// Whether the view shows it. What a run has as a whole is of none of its flows and queues.
@@ -152,14 +181,12 @@ struct Shape {
     factors: Vec<usize>,
     /// Whose values columns have.
     split: Option<usize>,
-    /// These values as they are told, or an empty one.
-    columns: Vec<String>,
-    /// Where each value of the factor is among them.
-    places: Vec<Option<usize>>,
+    /// Those of its values that scenarios have, or an empty one.
+    values: Vec<String>,
 }
 
 impl Shape {
-    fn new(data: &Data<'_>, frame: &Frame<'_>, view: &View, scenarios: &[usize]) -> Self {
+    fn new(data: &Data<'_>, frame: &Frame<'_>, view: &View) -> Self {
         let factor = |name: &str| data.plan.factors.iter().position(|factor| factor.name == name);
         let split = view.split.as_deref().and_then(factor);
         let first = view.x.as_deref().and_then(factor);
@@ -179,27 +206,17 @@ impl Shape {
                     .iter()
                     .any(|other| data.follows(*one, *other) && !data.follows(*other, *one))
         });
-        let (mut columns, mut places) = (vec![String::new()], Vec::new());
-        if let Some(split) = split {
-            let values = &data.plan.factors[split].values;
-            let taken: BTreeSet<&str> = scenarios.iter().map(|s| data.value(*s, split)).collect();
-            columns.clear();
-            for value in values {
-                let is_taken = taken.contains(&value[..]);
-                places.push(is_taken.then_some(columns.len()));
-                if is_taken {
-                    columns.push(data.differing(split, value).to_owned());
-                }
+        let values = match split {
+            Some(split) => {
+                let scenarios = frame.scenarios.iter();
+                let taken: BTreeSet<&str> = scenarios.map(|s| data.value(*s, split)).collect();
+                let values = data.plan.factors[split].values.iter();
+                values.filter(|value| taken.contains(&value[..])).cloned().collect()
             }
-        }
+            None => vec![String::new()],
+        };
         let is_alone = factors.is_empty() && split.is_none() && view.split.is_none();
-        Self {
-            by_subject: is_alone || view.x.as_deref() == Some("flow"),
-            factors,
-            split,
-            columns,
-            places,
-        }
+        Self { by_subject: is_alone || view.x.as_deref() == Some("flow"), factors, split, values }
     }
 
     /// A row's place among all: that of its factors' values.
@@ -211,11 +228,10 @@ impl Shape {
         self.factors.iter().map(place).collect()
     }
 
+    /// Which of the columns' values it has.
     fn column(&self, data: &Data<'_>, scenario: usize) -> usize {
-        let Some(split) = self.split else { return 0 };
-        let value = data.value(scenario, split);
-        let values = &data.plan.factors[split].values;
-        values.iter().position(|own| *own == value).and_then(|at| self.places[at]).unwrap_or(0)
+        let value = self.split.map_or("", |split| data.value(scenario, split));
+        self.values.iter().position(|own| *own == value).unwrap_or(0)
     }
 
     fn corner(&self, data: &Data<'_>) -> Vec<String> {
@@ -241,12 +257,12 @@ impl Shape {
     }
 
     /// Those that have rows of their own, each once, or nothing in particular.
-    fn subjects<'p>(&self, parts: &'p [(Frame<'_>, Measure)]) -> Vec<Option<&'p Subject>> {
+    fn subjects<'p>(&self, parts: &'p [Part<'_>]) -> Vec<Option<&'p Subject>> {
         if !self.by_subject {
             return vec![None];
         }
         let mut subjects: Vec<Option<&Subject>> = Vec::new();
-        for subject in parts.iter().flat_map(|(frame, _)| &frame.subjects) {
+        for subject in parts.iter().flat_map(|part| &part.frame.subjects) {
             if !subjects.contains(&Some(subject)) {
                 subjects.push(Some(subject));
             }
@@ -255,21 +271,15 @@ impl Shape {
     }
 }
 
-fn cell(
-    data: &Data<'_>,
-    frame: &Frame<'_>,
-    measure: &Measure,
-    scenario: usize,
-    subject: &Subject,
-) -> Cell {
-    let points = frame.points(scenario, subject, measure);
+fn cell(data: &Data<'_>, part: &Part<'_>, scenario: usize, subject: &Subject) -> Cell {
+    let points = part.frame.points(scenario, subject, &part.measure);
     let Some(mean) = Mean::of(&points) else {
         return match points.tally().were_asked() {
             true => Cell::none(&points.why_none().unwrap_or_default()),
             false => Cell::default(),
         };
     };
-    let text = shown_beside(mean.mean, mean.half_width, &measure.unit);
+    let text = shown_beside(mean.mean, mean.half_width, &part.measure.unit);
     let lacking = mean.lacking();
     let small = lacking.as_ref().map_or(String::new(), |some| format!(" <small>{some}</small>"));
     Cell {
