@@ -40,8 +40,8 @@ pub struct Connection {
     requests: Box<(Sender, Receiver)>,
     /// From the server to the client, once the server has accepted.
     objects: Option<Box<(Sender, Receiver)>>,
-    /// When the server last answered the connection request.
-    accepted: Time,
+    /// The server's first round trip, once the handshake has ended for it.
+    round_trip: Option<Span>,
 }
 
 impl Connection {
@@ -64,7 +64,7 @@ impl Connection {
             transport,
             requests: Box::new((sender, receiver)),
             objects: None,
-            accepted: now,
+            round_trip: None,
         }
     }
 
@@ -82,6 +82,9 @@ impl Connection {
                 objects.0.on_packet(now, packet, &mut Data { inner: o, delivered: 0 });
             }
             return 0;
+        }
+        if self.round_trip.is_none() {
+            self.round_trip = ended_handshake(now, packet);
         }
         let mut requests = Count::default();
         self.requests.1.on_packet(now, packet, &mut requests);
@@ -139,9 +142,6 @@ impl Connection {
         let packet = receiver
             .and_then(|receiver| receiver.poll_transmit(now))
             .or_else(|| sender.and_then(|sender| sender.poll_transmit(now)))?;
-        if sends == Direction::Forward && matches!(packet.body, Body::Handshake { .. }) {
-            self.accepted = now;
-        }
         Some(Packet { connection: self.number, direction: sends, ..packet })
     }
 
@@ -164,8 +164,8 @@ impl Connection {
             .map(|(sender, receiver)| (sender, receiver))
     }
 
-    /// Both ends of the direction of answers. Its handshake was the connection's: the server knows
-    /// the time since its answer as a round trip.
+    /// Both ends of the direction of answers. Its handshake was the connection's, which gave the server
+    /// a round trip.
     fn answering(
         &self,
         now: Time,
@@ -184,11 +184,21 @@ impl Connection {
         if let Some(answer) = receiver.poll_transmit(now)
             && let Body::Handshake { ecn, .. } = answer.body
         {
-            let body = Body::Handshake { asked: self.accepted, ecn };
+            let body = Body::Handshake { asked: now - self.round_trip.unwrap_or_default(), ecn };
             sender.on_packet(now, &Packet { body, ..answer }, &mut Count::default());
             sender.poll_transmit(now);
         }
         (sender, receiver)
+    }
+}
+
+/// The round trip that ends with `packet` for the server, if it is the acknowledgement that ends the handshake, or
+/// the request in its place. The client's timestamp says which answer it had, if several left (RFC 7323 section 4.1).
+fn ended_handshake(now: Time, packet: &Packet) -> Option<Span> {
+    match &packet.body {
+        Body::Ack(ack) => Some(now.since(ack.echo)),
+        Body::Segment(segment) => Some(now.since(segment.echo)),
+        _ => None,
     }
 }
 

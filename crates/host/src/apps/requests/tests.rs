@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
-use sojourn_core::{FlowId, HostId, Params, Purpose, Words};
+use sojourn_core::{AckFlags, Body, FlowId, HostId, Params, Purpose, Words};
 
 use super::*;
 
@@ -16,10 +16,14 @@ fn requests(text: &str, stop: Time) -> Requests {
 }
 
 fn requests_over(transport: TcpConfig, text: &str, stop: Time) -> Requests {
+    requests_with("cubic", transport, text, stop)
+}
+
+fn requests_with(cca: &str, transport: TcpConfig, text: &str, stop: Time) -> Requests {
     let ends = Endpoints { flow: FlowId(0), sender: HostId(0), receiver: HostId(1), dscp: 0 };
     let random = StreamAddress { seed: 1, run: 0 }.stream(0, Purpose::Controller);
     let config = RequestsConfig::parse(&mut Words::new(text)).unwrap();
-    let cca = CcaConfig::parse("cubic").unwrap();
+    let cca = CcaConfig::parse(cca).unwrap();
     Requests::new(config, cca, transport, ends, random, at(0), stop)
 }
 
@@ -42,7 +46,16 @@ impl Observer for Seen {
 }
 
 /// A path of half a round trip each way without queues, which loses what `lose` says.
-fn carry(app: &mut Requests, until: Time, mut lose: impl FnMut(&Packet) -> bool) -> Seen {
+fn carry(app: &mut Requests, until: Time, lose: impl FnMut(&Packet) -> bool) -> Seen {
+    carry_over(RTT, app, until, lose)
+}
+
+fn carry_over(
+    rtt: Span,
+    app: &mut Requests,
+    until: Time,
+    mut lose: impl FnMut(&Packet) -> bool,
+) -> Seen {
     let mut seen = Seen::default();
     let mut under_way: VecDeque<(Time, Packet)> = VecDeque::new();
     loop {
@@ -68,7 +81,7 @@ fn carry(app: &mut Requests, until: Time, mut lose: impl FnMut(&Packet) -> bool)
         while let Some(packet) = app.poll_transmit(now, sends) {
             assert_eq!(packet.direction, sends);
             if !lose(&packet) {
-                under_way.push_back((now + RTT / 2, packet));
+                under_way.push_back((now + rtt / 2, packet));
             }
         }
     }
@@ -101,6 +114,54 @@ fn one_object_takes_the_handshake_and_the_rounds_of_slow_start() {
     }
     let slow = all("bytes 1kB requests 1 server_delay 7ms");
     assert_eq!(slow.took, [RTT * 2 + Span::from_millis(7)]);
+}
+
+/// The client asks for the connection again after a second. Every request to connect has an answer.
+#[test]
+fn a_handshake_of_more_than_a_second_is_a_round_trip_like_others() {
+    for ms in [990, 1_010, 1_990, 2_010, 3_100] {
+        let rtt = Span::from_millis(ms);
+        for cca in ["cubic", "bbr"] {
+            let mut app =
+                requests_with(cca, TcpConfig::default(), "bytes 14kB requests 1", Time::NEVER);
+            let seen = carry_over(rtt, &mut app, at(60_000), |_| false);
+            let server = app.sample(at(60_000));
+            assert_eq!(seen.took, [rtt * 2], "{ms} {cca}");
+            assert_eq!((server.min_rtt, server.timeouts_total), (Some(rtt), 0), "{ms} {cca}");
+        }
+    }
+}
+
+#[test]
+fn the_servers_first_round_trip_is_of_the_answer_that_the_client_had() {
+    let is_handshake = |packet: &Packet| match packet.body {
+        Body::Handshake { .. } => true,
+        Body::Ack(ack) => ack.flags.contains(AckFlags::HANDSHAKE),
+        _ => false,
+    };
+    for rtt in [RTT, Span::from_millis(1_010)] {
+        // The request to connect, its answer or the acknowledgement of that is lost, or none of them.
+        for lost in 0..4 {
+            let mut app = requests("bytes 1B requests 1", Time::NEVER);
+            let mut packets = 0;
+            carry_over(rtt, &mut app, at(10_000), |packet| {
+                packets += usize::from(is_handshake(packet));
+                is_handshake(packet) && packets == lost
+            });
+            assert_eq!(app.sample(at(10_000)).min_rtt, Some(rtt), "{rtt:?} {lost}");
+        }
+    }
+}
+
+/// The request takes three round trips, and its first packet ends the handshake.
+#[test]
+fn a_long_request_does_not_lengthen_the_servers_first_round_trip() {
+    let mut app = requests("bytes 1B requests 1 request_size 64kB", Time::NEVER);
+    carry(&mut app, at(65), |_| false);
+    assert!(!app.lines[0].connection.is_accepted());
+    carry(&mut app, at(200), |_| false);
+    let srtt = app.lines[0].connection.sample(at(200)).map(|server| server.srtt);
+    assert_eq!(srtt, Some(RTT));
 }
 
 #[test]
