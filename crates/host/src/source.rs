@@ -6,7 +6,7 @@ use sojourn_core::{Rate, Span, Stream, Time};
 #[derive(Clone, Debug)]
 #[repr(u8)] // Told apart by a byte of its own: it is asked before every burst.
 pub enum Source {
-    /// As much as fits until `stop`, or this many bytes.
+    /// As much as fits until `stop`, at most this many bytes.
     Bulk { bytes: Option<u64>, stop: Time },
     /// `write` bytes in every interval `every`, at most `bytes` in all: an application with a rate
     /// of its own (`iperf3 -b`).
@@ -113,14 +113,22 @@ impl Source {
         Self::OnOff { on, off, random: None, is_on: false, until: start, stop }
     }
 
+    /// How many bytes there are to write in all, if that is limited.
+    pub fn transfer(&self) -> Option<u64> {
+        match self {
+            Self::Bulk { bytes, .. } | Self::Paced { bytes, .. } => *bytes,
+            Self::OnOff { .. } => None,
+        }
+    }
+
     /// What there is to send at `now`.
     #[inline]
     pub fn state(&self, now: Time) -> SourceState {
         match self {
-            Self::Bulk { bytes: Some(bytes), .. } => SourceState::Until(*bytes),
-            Self::Bulk { bytes: None, stop } | Self::OnOff { stop, .. } if now >= *stop => {
+            Self::Bulk { stop, .. } | Self::OnOff { stop, .. } if now >= *stop => {
                 SourceState::Stopped
             }
+            Self::Bulk { bytes: Some(bytes), .. } => SourceState::Until(*bytes),
             Self::Bulk { bytes: None, .. } => SourceState::Endless,
             Self::Paced { bytes: Some(bytes), written, .. } if written >= bytes => {
                 SourceState::Until(*bytes)

@@ -63,7 +63,8 @@ pub struct FlowSpec {
     /// is random, all seeds give the same run.
     #[schemars(extend("default" = "0s"))]
     pub start_jitter: Option<Text<Span>>,
-    /// From here on the application writes nothing more; what it has written is still sent.
+    /// From here on the application writes nothing more; what it has written is still sent. arrivals, page, requests: nothing
+    /// else begins, and what has begun goes on to its end. rpm: the test ends.
     #[schemars(extend("default" = "end of the run"))]
     pub stop: Option<Text<Span>>,
     /// Differentiated services code point, 0 to 63.

@@ -17,6 +17,7 @@ struct Log {
     events: Vec<(Time, String)>,
     opened: usize,
     completed: Vec<Time>,
+    delivered: u64,
 }
 
 impl Observer for Log {
@@ -24,6 +25,7 @@ impl Observer for Log {
         match event {
             Event::Opened { .. } | Event::Refused { .. } => self.opened += 1,
             Event::Completed { .. } => self.completed.push(now),
+            Event::Delivered { bytes } => self.delivered += bytes,
             // Of a run that ends elsewhere there is one sample more.
             Event::FlowSample(_) | Event::QueueSample(_) => return,
             _ => {}
@@ -96,13 +98,31 @@ fn a_run_ends_with_its_last_transfer_and_is_the_longer_run_up_to_there() {
 #[test]
 fn a_transfer_that_never_ends_keeps_the_run_going_to_its_duration() {
     // Its application stops long before it has written all.
-    let paced = tcp(Traffic::Bulk(BulkConfig {
-        rate: Some(Rate::from_bps(1_000_000)),
-        bytes: Some(10_000_000),
-    }));
-    let stops = Flow { stop: Some(Span::from_secs(1)), ..flow("stops", paced) };
-    let (log, outcome) = run(Until::TransfersDone, vec![flow("ends", bulk(Some(100_000))), stops]);
-    assert_eq!((log.completed.len(), outcome.end), (1, Time::ZERO + DURATION));
+    for rate in [Some(Rate::from_bps(1_000_000)), None] {
+        let cut = tcp(Traffic::Bulk(BulkConfig { rate, bytes: Some(100_000_000) }));
+        let stops = Flow { stop: Some(Span::from_secs(1)), ..flow("stops", cut) };
+        let flows = vec![flow("ends", bulk(Some(100_000))), stops];
+        let (log, outcome) = run(Until::TransfersDone, flows);
+        assert_eq!((log.completed.len(), outcome.end), (1, Time::ZERO + DURATION), "{rate:?}");
+    }
+}
+
+/// The connection stands after 20 ms.
+#[test]
+fn what_a_transfer_has_written_before_its_stop_is_delivered() {
+    let until = |bytes, ms| {
+        let stop = Some(Span::from_millis(ms));
+        run(Until::Duration, vec![Flow { stop, ..flow("one", bulk(Some(bytes))) }]).0
+    };
+    let nothing = until(20_000, 10);
+    assert_eq!((nothing.delivered, nothing.completed.len()), (0, 0));
+    let all = until(20_000, 21);
+    assert_eq!((all.delivered, all.completed.len()), (20_000, 1), "it fits the send buffer");
+    assert!(all.completed[0] > Time::ZERO + Span::from_millis(40));
+    let part = until(100_000_000, 1_000);
+    // In a second 2.4 MB leave, and a queue and a send buffer are full.
+    assert!((2_200_000..4_000_000).contains(&part.delivered), "{}", part.delivered);
+    assert_eq!(part.completed.len(), 0);
 }
 
 #[test]

@@ -25,7 +25,7 @@ use super::timer_wheel::{KernelTimer, TimerWheel};
 use super::window::ReceiveWindow;
 use super::write_queue::WriteQueue;
 use super::{Config, Endpoints};
-use crate::source::{Source, SourceState};
+use crate::source::Source;
 use burst::Burst;
 use pacer::Pacer;
 use persist::Persist;
@@ -828,7 +828,7 @@ impl Sender {
 
     #[inline(never)]
     fn check_completion<O: Observer>(&mut self, now: Time, observer: &mut O) {
-        if let SourceState::Until(bytes) = self.source.state(now)
+        if let Some(bytes) = self.source.transfer()
             && self.una_byte >= bytes
             && !self.totals.is_complete
         {
