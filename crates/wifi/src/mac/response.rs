@@ -1,6 +1,6 @@
 //! The modes of control frames (section 10.6.6).
 
-use crate::phy::{Format, Mode};
+use crate::phy::Mode;
 
 /// The mode of Ack, BlockAck, CTS and RTS for data in `mode`: the highest rate of the basic set,
 /// the mandatory rates 6, 12 and 24 Mbit/s, that is not above the non-HT reference rate of the data
@@ -8,10 +8,8 @@ use crate::phy::{Format, Mode};
 ///
 /// What answers DSSS is sent as it.
 pub fn control_mode(mode: &Mode) -> Mode {
-    if mode.format() == Format::Dsss {
-        return *mode;
-    }
-    let reference = mode.modulation().reference_rate();
+    let Some(modulation) = mode.modulation() else { return *mode };
+    let reference = modulation.reference_rate();
     let mbps = [24, 12].into_iter().find(|mbps| *mbps <= reference).unwrap_or(6);
     Mode::non_ht(mbps).expect("the mandatory rates are in the table")
 }

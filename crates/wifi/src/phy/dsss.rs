@@ -2,15 +2,31 @@
 
 use sojourn_core::{Span, SpecError};
 
-use super::{Format, GuardInterval, HeLtf, Mode, Modulation, Width, impossible};
+use super::{Format, GuardInterval, HeLtf, Mode, Width, impossible};
 
 /// The long preamble of 144 µs and the header of 48 µs, both at 1 Mbit/s (sections 15.2.2 and 16.2.2.2).
 pub(super) const PREAMBLE: Span = Span::from_micros(192);
 /// Frames last whole microseconds (section 16.3.4).
 const MICROSECOND: Span = Span::from_micros(1);
 
-/// As a study writes them, and half bits in a microsecond.
-pub(super) const RATES: [(&str, u32); 4] = [("1", 2), ("2", 4), ("5.5", 11), ("11", 22)];
+pub(super) struct DsssRate {
+    /// Mbit/s, as a study writes them.
+    pub(super) mbps: &'static str,
+    /// In a microsecond.
+    half_bits: u32,
+    /// Signal-to-noise ratio in dB at the minimum sensitivity. The standard has −80 dBm at 2 Mbit/s (section 15.4.6.2)
+    /// and −76 dBm at 11 Mbit/s (section 16.3.8.2), 21 and 25 dB above the noise of 20 MHz, of which the noise figure and
+    /// the margin take 15. Half as many bits in as many chips have twice the processing gain, so 1 and 5.5 Mbit/s do with
+    /// 3 dB less.
+    pub(super) required_snr: f64,
+}
+
+pub(super) const RATES: [DsssRate; 4] = [
+    DsssRate { mbps: "1", half_bits: 2, required_snr: 3.0 },
+    DsssRate { mbps: "2", half_bits: 4, required_snr: 6.0 },
+    DsssRate { mbps: "5.5", half_bits: 11, required_snr: 7.0 },
+    DsssRate { mbps: "11", half_bits: 22, required_snr: 10.0 },
+];
 
 impl Mode {
     /// The mode of clause 15 or 16 with this rate in Mbit/s: `1`, `2`, `5.5` or `11`.
@@ -18,11 +34,11 @@ impl Mode {
     /// # Errors
     /// Another rate.
     pub fn dsss(mbps: &str) -> Result<Self, SpecError> {
-        let index = RATES.iter().position(|(rate, _)| *rate == mbps).ok_or_else(|| {
-            let rates = RATES.map(|(rate, _)| rate);
+        let index = RATES.iter().position(|rate| rate.mbps == mbps).ok_or_else(|| {
+            let rates = RATES.map(|rate| rate.mbps);
             impossible(format_args!("DSSS rate of {mbps} Mbit/s"), &rates)
         })?;
-        let half_bits = RATES[index].1;
+        let half_bits = RATES[index].half_bits;
         Ok(Self {
             format: Format::Dsss,
             mcs: index as u8,
@@ -31,7 +47,7 @@ impl Mode {
             guard: GuardInterval::Ns800,
             ltf: HeLtf::default(),
             ru: None,
-            modulation: Modulation::new(half_bits.div_ceil(2).min(2), 1, 1),
+            modulation: None,
             per_octet: 16,
             data_bits: half_bits,
             other_bits: 0,

@@ -196,7 +196,7 @@ impl Mode {
             guard,
             ltf,
             ru: Some(ru),
-            modulation,
+            modulation: Some(modulation),
             per_octet: 8,
             data_bits: modulation.data_bits(ru.data_tones(), u32::from(streams)),
             other_bits: SERVICE_BITS + TAIL_BITS,
@@ -216,7 +216,7 @@ impl Mode {
         Some(Self {
             mcs,
             streams,
-            modulation,
+            modulation: Some(modulation),
             data_bits: modulation.data_bits(self.ru?.data_tones(), u32::from(streams)),
             preamble: front + training * training_symbols(streams),
             ..*self

@@ -55,7 +55,7 @@ impl Mode {
             guard,
             ltf: HeLtf::default(),
             ru: None,
-            modulation,
+            modulation: Some(modulation),
             per_octet: 8,
             data_bits,
             other_bits: SERVICE_BITS + TAIL_BITS * encoders,

@@ -172,7 +172,8 @@ pub struct Mode {
     /// Of an HE format.
     ltf: HeLtf,
     ru: Option<Ru>,
-    modulation: Modulation,
+    /// Of the subcarriers; DSSS has none.
+    modulation: Option<Modulation>,
     /// Units in an octet: bits, or half bits where a symbol has no whole number of bits.
     per_octet: u32,
     /// Data units of a symbol (N_DBPS).
@@ -237,7 +238,7 @@ impl Mode {
         let all =
             (1..=self.streams).flat_map(|streams| (0..=self.mcs).map(move |mcs| (mcs, streams)));
         all.filter_map(|(mcs, streams)| match self.format {
-            Format::Dsss => Self::dsss(dsss::RATES[usize::from(mcs)].0).ok(),
+            Format::Dsss => Self::dsss(dsss::RATES[usize::from(mcs)].mbps).ok(),
             Format::NonHt => Self::non_ht(ofdm::RATES[usize::from(mcs)].0).ok(),
             Format::HtMixed => Self::ht(mcs + 8 * (streams - 1), self.width, self.guard).ok(),
             _ => self.sibling(mcs, streams),
@@ -247,10 +248,10 @@ impl Mode {
 
     /// Signal-to-noise ratio in dB at which one in ten frames of 4096 octets is lost.
     pub(crate) fn required_snr(&self) -> f64 {
-        let Modulation { bits, numerator, denominator } = self.modulation;
+        let Some(Modulation { bits, numerator, denominator }) = self.modulation else {
+            return dsss::RATES[usize::from(self.mcs)].required_snr;
+        };
         match (bits, numerator, denominator) {
-            // The minimum sensitivity at 11 Mbit/s is 6 dB above that at 6 (section 16.3.8.2).
-            _ if self.format == Format::Dsss && self.mcs == 3 => 10.0,
             (1, 1, 2) => 4.0,
             (1, ..) => 5.0,
             (2, 1, 2) => 7.0,
@@ -298,7 +299,7 @@ impl Mode {
         self.ru
     }
 
-    pub(crate) fn modulation(&self) -> Modulation {
+    pub(crate) fn modulation(&self) -> Option<Modulation> {
         self.modulation
     }
 

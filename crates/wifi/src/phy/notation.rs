@@ -142,7 +142,7 @@ impl fmt::Display for Mode {
         let guard = self.guard.span().as_nanos();
         let (micros, tenths) = (guard / 1000, guard % 1000 / 100);
         match self.format {
-            Format::Dsss => write!(f, "dsss {}", dsss::RATES[usize::from(self.mcs)].0),
+            Format::Dsss => write!(f, "dsss {}", dsss::RATES[usize::from(self.mcs)].mbps),
             Format::NonHt => write!(f, "ofdm {}", self.rate().as_bps() / 1_000_000),
             Format::HtMixed => {
                 let mcs = self.mcs + 8 * (self.streams - 1);

@@ -43,7 +43,7 @@ impl Mode {
             guard: GuardInterval::Ns800,
             ltf: HeLtf::default(),
             ru: None,
-            modulation: *modulation,
+            modulation: Some(*modulation),
             per_octet: 8,
             data_bits: modulation.data_bits(DATA_TONES, 1),
             other_bits: SERVICE_BITS + TAIL_BITS,

@@ -2,7 +2,8 @@
 //!
 //! Sensitivities are those that the standard requires at 20 MHz for an error rate of 10 % of frames of
 //! 4096 octets (tables 17-18, 19-23 and 27-51), with the noise figure of 10 dB and the margin of 5 dB
-//! that they allow for: 4 dB for BPSK with rate 1/2, up to 34 dB for 1024-QAM with rate 5/6.
+//! that they allow for: 4 dB for BPSK with rate 1/2, up to 34 dB for 1024-QAM with rate 5/6. Those of DSSS
+//! stand beside its rates.
 
 use alloc::format;
 

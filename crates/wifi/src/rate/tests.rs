@@ -45,6 +45,19 @@ fn one_frame_in_ten_is_lost_at_the_sensitivity_of_the_standard() {
     assert!(error(-5.0, 1538) > 0.999_999);
 }
 
+/// −80 dBm at 2 Mbit/s and −76 dBm at 11 Mbit/s; half the rate gets through with 3 dB less.
+#[test]
+fn each_rate_of_802_11b_gets_through_with_less_signal_than_the_next() {
+    let config = SignalConfig::default();
+    for (mbps, dbm) in [("1", -83.0), ("2", -80.0), ("5.5", -79.0), ("11", -76.0)] {
+        let error = error_rate(&config, dbm + 101.0 - 15.0, &Mode::dsss(mbps).unwrap(), 4096);
+        assert!((error - 0.1).abs() < 1e-9, "{mbps} Mbit/s: {error}");
+    }
+    let at_140_metres = |mode: Mode| error_rate(&config, snr_at(&config, 140.0, &mode), &mode, 1538);
+    let slowest = at_140_metres(Mode::dsss("1").unwrap());
+    assert!(slowest < at_140_metres(Mode::non_ht(6).unwrap()), "{slowest}");
+}
+
 #[test]
 fn stations_move_in_straight_lines() {
     let place = |seconds, metres| Place { at: Span::from_secs(seconds), metres };
