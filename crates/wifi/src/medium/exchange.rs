@@ -212,7 +212,7 @@ impl<P: Reshape + Send> Medium<P> {
         loop {
             let links = &self.links;
             let repeats = |s| links[Self::link_index(0, s, ac)].agreement.to_repeat > 0;
-            turn = self.staged.as_mut()?[ac].next_after(turn, repeats, &self.store);
+            turn = self.staged.as_ref()?.next_after(ac, turn, repeats, &self.store);
             let (_, station) = turn?;
             let ppdu = self.put_together_for(now, (0, station, ac), within, listener);
             if ppdu.is_some() {

@@ -54,8 +54,8 @@ pub struct Medium<P: Reshape + Send> {
     queues: Vec<Queue<P>>,
     /// Aggregates of the access point that are ready to be sent, by access category.
     prepared: [HardwareQueue; CATEGORIES],
-    /// Packets of the access point that are in the hardware, by access category, where airtime queue limits let them in.
-    staged: Option<Box<[Staged; CATEGORIES]>>,
+    /// Packets of the access point that are in the hardware, where airtime queue limits let them in.
+    staged: Option<Box<Staged>>,
     /// By access category, whether it is the turn of a station that can't have another aggregate.
     is_stuck: [bool; CATEGORIES],
     /// By port and access category.
@@ -212,12 +212,12 @@ impl<P: Reshape + Send> Medium<P> {
             config,
         };
         if !medium.multi.as_ref().is_some_and(|multi| multi.sends_down()) {
-            let staged = |limits| Box::new(core::array::from_fn(|_| Staged::new(stations, limits)));
             match medium.config.queue.hardware {
                 Hardware::None => {}
                 Hardware::Aggregates(_) => medium.prepares = true,
                 Hardware::Airtime { low, high, total } => {
-                    medium.staged = Some(staged(Limits { low, high, total }));
+                    let limits = Limits { low, high, total };
+                    medium.staged = Some(Box::new(Staged::new(stations, limits)));
                 }
             }
         }
@@ -525,7 +525,7 @@ impl<P: Reshape + Send> Medium<P> {
 
     /// Time on the air of what is in the access point's hardware.
     pub fn pending_airtime(&self) -> Span {
-        let staged = self.staged.iter().flat_map(|staged| staged.iter().map(Staged::airtime));
+        let staged = self.staged.iter().map(|staged| staged.airtime());
         let prepared = self.prepared.iter().map(HardwareQueue::airtime);
         prepared.chain(staged).fold(Span::ZERO, |sum, airtime| sum + airtime)
     }
@@ -667,7 +667,7 @@ impl<P: Reshape + Send> Medium<P> {
             self.stage(now, ac, station, listener);
             let (links, staged) = (&self.links, &mut self.staged);
             let repeats = |s| links[Self::link_index(0, s, ac as usize)].agreement.to_repeat > 0;
-            if !staged.as_mut().is_some_and(|staged| staged[ac as usize].has_any(repeats)) {
+            if !staged.as_mut().is_some_and(|staged| staged.has_any(ac, repeats)) {
                 return;
             }
         } else if self.edcafs[index].pending == 0 {
@@ -689,7 +689,7 @@ impl<P: Reshape + Send> Medium<P> {
     /// Whether airtime queue limits keep further packets for a station out.
     #[inline]
     fn hardware_has_enough(&self, node: usize, ac: AccessCategory, station: usize) -> bool {
-        let has_enough = |staged: &[Staged; CATEGORIES]| staged[ac as usize].has_enough(station);
+        let has_enough = |staged: &Staged| staged.has_enough(ac, station);
         node == 0 && self.staged.as_deref().is_some_and(has_enough)
     }
 
@@ -703,8 +703,7 @@ impl<P: Reshape + Send> Medium<P> {
         listener: &mut impl Listener<P>,
     ) {
         let Some(staged) = &mut self.staged else { return };
-        let staged = &mut staged[ac as usize];
-        if arrived.is_some_and(|station| staged.has_enough(station)) {
+        if arrived.is_some_and(|station| staged.has_enough(ac, station)) {
             return;
         }
         let (queue, store) = (&mut self.queues[0], &mut self.store);
@@ -712,18 +711,18 @@ impl<P: Reshape + Send> Medium<P> {
         // mac80211 takes frames of the voice category to be sent one by one.
         let aggregates = self.config.limits.is_aggregating() && ac != AccessCategory::Vo;
         while let Some(station) =
-            queue.choose(ac, stations, store, |_| None, |s| staged.has_enough(s))
+            queue.choose(ac, stations, store, |_| None, |s| staged.has_enough(ac, s))
         {
             let cost = &self.links[Self::link_index(0, station, ac as usize)].cost;
             let (mut left, mut octets, port) = (0, 0, Port::down(station as u16));
             let (mut waiting, mut estimates) = (queue.waiting(station, ac), Span::ZERO);
-            while !staged.has_enough(station)
+            while !staged.has_enough(ac, station)
                 && let Some(taken) = waiting.take_first(now, store, listener)
             {
                 let (packet, since) = (store.at(taken), store.released(taken).arrived);
                 (left, octets) = (left + 1, octets + packet.wire_len());
                 listener.framed(now, port, packet, now.since(since));
-                estimates += staged.push(station, taken, cost, aggregates, store);
+                estimates += staged.push((ac, station), taken, cost, aggregates, store);
             }
             if left > 0 {
                 // What is under way counts against its deficit.
@@ -732,6 +731,16 @@ impl<P: Reshape + Send> Medium<P> {
             }
         }
         self.forget_dropped(0);
+    }
+
+    /// There is room in the total of the airtime queue limits, which may have held any category back. Drivers of Linux ask
+    /// the highest one first.
+    fn stage_all(&mut self, now: Time, listener: &mut impl Listener<P>) {
+        for ac in AccessCategory::ALL.into_iter().rev() {
+            if self.edcafs[ac as usize].pending > 0 {
+                self.note(now, 0, ac, 0, None, listener);
+            }
+        }
     }
 
     #[inline]
@@ -808,17 +817,22 @@ impl<P: Reshape + Send> Medium<P> {
             counts.delivered_bytes += octets;
             counts.discarded += u64::from(discarded);
             self.queues[node].release(ac, done);
+            let mut has_room_again = false;
             if node == 0
                 && let Some(staged) = &mut self.staged
             {
-                let station = port / 2;
-                let estimate = staged[ac as usize].release(station, done);
+                let (station, was_full) = (port / 2, staged.is_full());
+                let estimate = staged.release(ac, station, done);
+                has_room_again = was_full && !staged.is_full();
                 self.queues[0].refund(ac, station, estimate);
             }
             if self.is_prepared(node) {
                 self.prepared[ac as usize].pop();
             }
             // What the driver has comes before what it takes from above. Usually its function counts down already.
+            if has_room_again {
+                self.stage_all(now, listener);
+            }
             if self.fills_hardware(node) || !self.edcafs[node * CATEGORIES + ac as usize].has_frames
             {
                 self.note(now, node, ac, 0, None, listener);
@@ -920,7 +934,7 @@ impl<P: Reshape + Send> Medium<P> {
         let store = &mut self.store;
         // What is in the hardware has left the queues.
         let (mut waiting, is_staged) = match &mut self.staged {
-            Some(staged) if node == 0 => (Waiting::Chain(staged[ac].packets(station)), true),
+            Some(staged) if node == 0 => (Waiting::Chain(staged.packets(ac, station)), true),
             _ => (self.queues[node].waiting(station, AccessCategory::ALL[ac]), false),
         };
         let limits = &self.config.limits;

@@ -1,6 +1,6 @@
-//! Packets of one access category in the access point's hardware, as mac80211's airtime queue limits let them in.
+//! Packets in the access point's hardware, as mac80211's airtime queue limits let them in.
 //!
-//! They wait by station, and an aggregate is put together of those that are there when it is sent. What a packet will
+//! They wait by access category and station, and an aggregate is put together of those that are there when it is sent. What a packet will
 //! take on the air is estimated when it comes: its share of an aggregate of usual size, as mac80211 does.
 
 use alloc::collections::VecDeque;
@@ -8,20 +8,27 @@ use alloc::vec::Vec;
 
 use sojourn_core::{Queued, Span};
 
+use super::CATEGORIES;
+use crate::mac::edca::AccessCategory;
 use crate::phy::{Format, Mode};
 use crate::store::{Chain, Slot, Store};
 
 pub(super) struct Staged {
     limits: Limits,
+    categories: [Category; CATEGORIES],
+    /// Estimated time on the air of all that is here or has been sent and is not acknowledged, of all categories.
+    all: Span,
+}
+
+/// What is there of one access category.
+struct Category {
     stations: Vec<Station>,
     /// Stations that may have something to send.
     listed: Vec<u16>,
     came: u64,
-    /// Estimated time on the air of all that is here or has been sent and is not acknowledged.
-    all: Span,
 }
 
-/// The airtime queue limits.
+/// The airtime queue limits: `low` and `high` of a station in an access category, `total` of all.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) low: Span,
@@ -81,47 +88,47 @@ impl Staged {
             own: Span::ZERO,
             estimates: VecDeque::new(),
         };
-        Self {
-            limits,
+        let category = || Category {
             stations: (0..stations).map(|_| station()).collect(),
             listed: Vec::new(),
             came: 0,
-            all: Span::ZERO,
-        }
+        };
+        Self { limits, categories: core::array::from_fn(|_| category()), all: Span::ZERO }
     }
 
     /// Returns what the packet is taken to need on the air.
     pub(super) fn push<P: Queued + Copy>(
         &mut self,
-        station: usize,
+        (ac, station): (AccessCategory, usize),
         slot: Slot,
         cost: &Cost,
         aggregates: bool,
         store: &mut Store<P>,
     ) -> Span {
-        let of = &mut self.stations[station];
+        let Category { stations, listed, came } = &mut self.categories[ac as usize];
+        let of = &mut stations[station];
         let estimate = cost.of(store.released(slot).ip_len, aggregates);
-        self.came += 1;
-        store.append_numbered(&mut of.packets, slot, self.came);
+        *came += 1;
+        store.append_numbered(&mut of.packets, slot, *came);
         of.estimates.push_back(estimate);
         of.own += estimate;
         self.all += estimate;
         if !of.is_listed {
             of.is_listed = true;
-            self.listed.push(station as u16);
+            listed.push(station as u16);
         }
         estimate
     }
 
     /// The packets that wait for a station.
     #[inline]
-    pub(super) fn packets(&mut self, station: usize) -> &mut Chain {
-        &mut self.stations[station].packets
+    pub(super) fn packets(&mut self, ac: usize, station: usize) -> &mut Chain {
+        &mut self.categories[ac].stations[station].packets
     }
 
     /// So many packets of a station are delivered or given up. Returns what they were taken to need.
-    pub(super) fn release(&mut self, station: usize, packets: u32) -> Span {
-        let of = &mut self.stations[station];
+    pub(super) fn release(&mut self, ac: AccessCategory, station: usize, packets: u32) -> Span {
+        let of = &mut self.categories[ac as usize].stations[station];
         let estimates = of.estimates.drain(..(packets as usize).min(of.estimates.len()));
         let released = estimates.fold(Span::ZERO, |sum, estimate| sum + estimate);
         of.own = of.own.saturating_sub(released);
@@ -129,33 +136,31 @@ impl Staged {
         released
     }
 
-    /// Whether anything can be sent. `repeats` says which stations have frames to send again.
-    pub(super) fn has_any(&mut self, repeats: impl Fn(usize) -> bool) -> bool {
-        self.forget_empty(repeats);
-        !self.listed.is_empty()
-    }
-
-    fn forget_empty(&mut self, repeats: impl Fn(usize) -> bool) {
-        let stations = &mut self.stations;
-        self.listed.retain(|station| {
+    /// Whether anything of the category can be sent. `repeats` says which stations have frames to send again.
+    pub(super) fn has_any(&mut self, ac: AccessCategory, repeats: impl Fn(usize) -> bool) -> bool {
+        let Category { stations, listed, .. } = &mut self.categories[ac as usize];
+        listed.retain(|station| {
             let of = &mut stations[usize::from(*station)];
             of.is_listed = !of.packets.is_empty() || repeats(usize::from(*station));
             of.is_listed
         });
+        !listed.is_empty()
     }
 
     /// The next station after `before` by when its first packet came: those with frames to send again come first.
     pub(super) fn next_after<P: Queued + Copy>(
-        &mut self,
+        &self,
+        ac: usize,
         before: Option<(u64, usize)>,
         repeats: impl Fn(usize) -> bool,
         store: &Store<P>,
     ) -> Option<(u64, usize)> {
-        self.listed
+        let Category { stations, listed, .. } = &self.categories[ac];
+        listed
             .iter()
             .map(|station| {
                 let station = usize::from(*station);
-                match store.first(&self.stations[station].packets) {
+                match store.first(&stations[station].packets) {
                     Some(first) if !repeats(station) => (first.order, station),
                     _ => (0, station),
                 }
@@ -168,11 +173,17 @@ impl Staged {
         self.all
     }
 
-    /// Whether a station has as much here as the airtime queue limits allow.
+    /// Whether there is as much as the total allows.
     #[inline]
-    pub(super) fn has_enough(&self, station: usize) -> bool {
-        let Limits { low, high, total } = self.limits;
-        let own = self.stations[station].own;
-        own >= low && (own >= high || self.all >= total)
+    pub(super) fn is_full(&self) -> bool {
+        self.all >= self.limits.total
+    }
+
+    /// Whether a station has as much of the category here as the airtime queue limits allow.
+    #[inline]
+    pub(super) fn has_enough(&self, ac: AccessCategory, station: usize) -> bool {
+        let Limits { low, high, .. } = self.limits;
+        let own = self.categories[ac as usize].stations[station].own;
+        own >= low && (own >= high || self.is_full())
     }
 }

@@ -578,6 +578,52 @@ fn mac80211_sends_as_much_to_one_station_as_the_airtime_scheduler() {
     }
 }
 
+/// Most airtime in the hardware, and how many packets were delivered or dropped by CoDel, if so many packets of best effort and of video come at once for each
+/// of two stations.
+fn in_two_categories(hardware: crate::queueing::Hardware, packets: [u64; 2]) -> (Span, u64) {
+    let mut config = cell(Mode::ht(7, Width::Mhz20, GuardInterval::Ns800).unwrap(), 2, Limits::HT);
+    config.queue = QueueConfig { hardware, ..QueueConfig::mac80211() };
+    let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
+    let mut drops = Drops::default();
+    for (dscp, count) in [0, 34].into_iter().zip(packets) {
+        for (station, number) in (0..2).flat_map(|s| (0..count).map(move |n| (s, n))) {
+            let packet = Numbered { number, ip_len: 1500, dscp, flow: u64::from(station) };
+            medium.offer(Time::ZERO, Port::down(station), &packet, &mut drops);
+        }
+    }
+    let (mut most, mut delivered) = (medium.pending_airtime(), 0);
+    while !medium.next_wake().is_never() {
+        let now = medium.next_wake();
+        medium.on_wake(now, &mut drops);
+        most = most.max(medium.pending_airtime());
+        while medium.poll_deliver(now).is_some() {
+            delivered += 1;
+        }
+    }
+    check_air(&medium);
+    (most, delivered + drops.0)
+}
+
+/// mac80211 compares the airtime that is pending in all of the radio with the total.
+#[test]
+fn the_total_of_the_airtime_queue_limits_is_that_of_all_categories() {
+    use crate::queueing::Hardware;
+    let (most, done) = in_two_categories(Hardware::AQL, [300, 300]);
+    assert_eq!(done, 1200);
+    assert!((24_000..24_500).contains(&most.as_micros()), "{most}");
+}
+
+/// A category that only the total holds back is let in when another one leaves room.
+#[test]
+fn what_leaves_the_hardware_makes_room_for_every_category() {
+    use crate::queueing::Hardware;
+    let (high, total) = (Span::from_millis(12), Span::from_millis(5));
+    let hardware = Hardware::Airtime { low: Span::ZERO, high, total };
+    let (most, done) = in_two_categories(hardware, [200, 1]);
+    assert_eq!(done, 402);
+    assert!(most.as_micros() < 5_500, "{most}");
+}
+
 /// Packets that a station's own shaper holds back are sent when it lets them go, whether or not another one comes.
 #[test]
 fn a_station_shapes_what_it_sends() {

@@ -45,7 +45,8 @@ pub enum Hardware {
     /// This many of an access category, for all stations together.
     Aggregates(u8),
     /// No aggregates, but packets that take these times on the air (airtime queue limits of mac80211): a station gets
-    /// another one while it has less than `low`, or less than `high` while all together have less than `total`.
+    /// another one of an access category while it has less than `low` of it, or less than `high` while all stations and
+    /// categories together have less than `total`.
     /// Aggregates are put together of them when they are sent.
     Airtime { low: Span, high: Span, total: Span },
 }

@@ -53,7 +53,8 @@ fn each_rate_of_802_11b_gets_through_with_less_signal_than_the_next() {
         let error = error_rate(&config, dbm + 101.0 - 15.0, &Mode::dsss(mbps).unwrap(), 4096);
         assert!((error - 0.1).abs() < 1e-9, "{mbps} Mbit/s: {error}");
     }
-    let at_140_metres = |mode: Mode| error_rate(&config, snr_at(&config, 140.0, &mode), &mode, 1538);
+    let at_140_metres =
+        |mode: Mode| error_rate(&config, snr_at(&config, 140.0, &mode), &mode, 1538);
     let slowest = at_140_metres(Mode::dsss("1").unwrap());
     assert!(slowest < at_140_metres(Mode::non_ht(6).unwrap()), "{slowest}");
 }
