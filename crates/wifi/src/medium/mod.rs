@@ -689,7 +689,9 @@ impl<P: Reshape + Send> Medium<P> {
     /// Whether airtime queue limits keep further packets for a station out.
     #[inline]
     fn hardware_has_enough(&self, node: usize, ac: AccessCategory, station: usize) -> bool {
-        let has_enough = |staged: &Staged| staged.has_enough(ac, station);
+        let waiting = self.queues[0].listed(ac);
+        let has_enough =
+            |staged: &Staged| staged.has_enough(ac, station) || !staged.is_served(ac, waiting);
         node == 0 && self.staged.as_deref().is_some_and(has_enough)
     }
 
@@ -703,10 +705,12 @@ impl<P: Reshape + Send> Medium<P> {
         listener: &mut impl Listener<P>,
     ) {
         let Some(staged) = &mut self.staged else { return };
-        if arrived.is_some_and(|station| staged.has_enough(ac, station)) {
+        let (queue, store) = (&mut self.queues[0], &mut self.store);
+        if arrived.is_some_and(|station| staged.has_enough(ac, station))
+            || !staged.is_served(ac, queue.listed(ac))
+        {
             return;
         }
-        let (queue, store) = (&mut self.queues[0], &mut self.store);
         let stations = self.config.stations.len();
         // mac80211 takes frames of the voice category to be sent one by one.
         let aggregates = self.config.limits.is_aggregating() && ac != AccessCategory::Vo;

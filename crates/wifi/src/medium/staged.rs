@@ -26,6 +26,8 @@ struct Category {
     /// Stations that may have something to send.
     listed: Vec<u16>,
     came: u64,
+    /// Its part of what is here.
+    all: Span,
 }
 
 /// The airtime queue limits: `low` and `high` of a station in an access category, `total` of all.
@@ -92,6 +94,7 @@ impl Staged {
             stations: (0..stations).map(|_| station()).collect(),
             listed: Vec::new(),
             came: 0,
+            all: Span::ZERO,
         };
         Self { limits, categories: core::array::from_fn(|_| category()), all: Span::ZERO }
     }
@@ -105,13 +108,14 @@ impl Staged {
         aggregates: bool,
         store: &mut Store<P>,
     ) -> Span {
-        let Category { stations, listed, came } = &mut self.categories[ac as usize];
+        let Category { stations, listed, came, all } = &mut self.categories[ac as usize];
         let of = &mut stations[station];
         let estimate = cost.of(store.released(slot).ip_len, aggregates);
         *came += 1;
         store.append_numbered(&mut of.packets, slot, *came);
         of.estimates.push_back(estimate);
         of.own += estimate;
+        *all += estimate;
         self.all += estimate;
         if !of.is_listed {
             of.is_listed = true;
@@ -128,10 +132,12 @@ impl Staged {
 
     /// So many packets of a station are delivered or given up. Returns what they were taken to need.
     pub(super) fn release(&mut self, ac: AccessCategory, station: usize, packets: u32) -> Span {
-        let of = &mut self.categories[ac as usize].stations[station];
+        let Category { stations, all, .. } = &mut self.categories[ac as usize];
+        let of = &mut stations[station];
         let estimates = of.estimates.drain(..(packets as usize).min(of.estimates.len()));
         let released = estimates.fold(Span::ZERO, |sum, estimate| sum + estimate);
         of.own = of.own.saturating_sub(released);
+        *all = all.saturating_sub(released);
         self.all = self.all.saturating_sub(released);
         released
     }
@@ -177,6 +183,15 @@ impl Staged {
     #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.all >= self.limits.total
+    }
+
+    /// Whether the category is served again while packets wait for so many stations: when `high` is left for one of them and
+    /// half of `low` for each other. Else one station after the other would be let in as soon as it has less than its
+    /// limits, however long it was on the air.
+    #[inline]
+    pub(super) fn is_served(&self, ac: AccessCategory, waiting: usize) -> bool {
+        let Limits { low, high, .. } = self.limits;
+        self.categories[ac as usize].all < high + low * waiting.saturating_sub(1) as u64 / 2
     }
 
     /// Whether a station has as much of the category here as the airtime queue limits allow.

@@ -604,13 +604,14 @@ fn in_two_categories(hardware: crate::queueing::Hardware, packets: [u64; 2]) -> 
     (most, delivered + drops.0)
 }
 
-/// mac80211 compares the airtime that is pending in all of the radio with the total.
+/// mac80211 compares the airtime that is pending in all of the radio with the total. Beyond that, a station has no more than 5 ms
+/// of a category.
 #[test]
 fn the_total_of_the_airtime_queue_limits_is_that_of_all_categories() {
     use crate::queueing::Hardware;
     let (most, done) = in_two_categories(Hardware::AQL, [300, 300]);
     assert_eq!(done, 1200);
-    assert!((24_000..24_500).contains(&most.as_micros()), "{most}");
+    assert!((24_000..35_000).contains(&most.as_micros()), "{most}");
 }
 
 /// A category that only the total holds back is let in when another one leaves room.
@@ -651,18 +652,18 @@ fn a_station_shapes_what_it_sends() {
     assert!((121..=123).contains(&millis), "{millis} ms");
 }
 
-/// Part of the air of three stations of weights 512, 256 and 1024 that are offered more than they can take.
-fn weighted(hardware: crate::queueing::Hardware) -> [f64; 3] {
-    let mut config = cell(Mode::ht(7, Width::Mhz20, GuardInterval::Ns800).unwrap(), 3, Limits::HT);
+/// Part of the air of stations of these weights that are offered more than they can take.
+fn weighted<const N: usize>(hardware: crate::queueing::Hardware, weights: [u16; N]) -> [f64; N] {
+    let mut config = cell(Mode::ht(7, Width::Mhz20, GuardInterval::Ns800).unwrap(), N, Limits::HT);
     config.queue = QueueConfig { hardware, ..QueueConfig::mac80211() };
-    for (station, weight) in config.stations.iter_mut().zip([512, 256, 1024]) {
+    for (station, weight) in config.stations.iter_mut().zip(weights) {
         station.weight = weight;
     }
     let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
     let mut drops = Drops::default();
     for tick in 0..10_000 {
         let now = Time::ZERO + Span::from_millis(tick);
-        for (station, number) in (0..3).flat_map(|s| (0..8).map(move |n| (s, n))) {
+        for (station, number) in (0..N as u16).flat_map(|s| (0..8).map(move |n| (s, n))) {
             let packet = Numbered { number, ip_len: 1500, dscp: 0, flow: u64::from(station) };
             medium.offer(now, Port::down(station), &packet, &mut drops);
         }
@@ -672,7 +673,9 @@ fn weighted(hardware: crate::queueing::Hardware) -> [f64; 3] {
             while medium.poll_deliver(now).is_some() {}
         }
     }
-    let airtime = [0, 1, 2].map(|s| medium.counts(Port::down(s)).airtime.as_secs_f64());
+    let airtime: [f64; N] = core::array::from_fn(|station| {
+        medium.counts(Port::down(station as u16)).airtime.as_secs_f64()
+    });
     airtime.map(|own| own / airtime.iter().sum::<f64>())
 }
 
@@ -683,11 +686,26 @@ fn airtime_queue_limits_blunt_the_weights() {
     use crate::queueing::Hardware;
     let weights = [512.0, 256.0, 1024.0].map(|weight| weight / 1792.0);
     for hardware in [Hardware::None, Hardware::Aggregates(2)] {
-        let shares = weighted(hardware);
+        let shares = weighted(hardware, [512, 256, 1024]);
         let is_near = |(share, weight): (&f64, &f64)| (share - weight).abs() < 0.005;
         assert!(shares.iter().zip(&weights).all(is_near), "{shares:.3?} for {weights:.3?}");
     }
-    let [twice, once, four_times] = weighted(Hardware::AQL);
+    let [twice, once, four_times] = weighted(Hardware::AQL, [512, 256, 1024]);
     assert!((0.18..0.24).contains(&once) && (0.32..0.37).contains(&twice), "{once} {twice}");
     assert!(four_times < 0.48, "{four_times}");
+}
+
+/// Rounds go on until the turn comes to a station with room in the hardware, so that the proportions of weights matter, and not
+/// even these between two stations that have 12 ms each there.
+#[test]
+fn shares_of_mac80211_follow_from_the_proportions_of_the_weights() {
+    use crate::queueing::Hardware;
+    let usual = weighted(Hardware::AQL, [512, 256, 1024]);
+    for unit in [1, 32] {
+        let shares = weighted(Hardware::AQL, [2 * unit, unit, 4 * unit]);
+        let is_near = |(share, usual): (&f64, &f64)| (share - usual).abs() < 0.02;
+        assert!(shares.iter().zip(&usual).all(is_near), "{shares:.3?} for {usual:.3?}");
+        let [once, twice] = weighted(Hardware::AQL, [unit, 2 * unit]);
+        assert!((once - 0.5).abs() < 0.01 && (twice - 0.5).abs() < 0.01, "{once} {twice}");
+    }
 }

@@ -220,6 +220,10 @@ impl<P: Reshape + Send> Driver<P> {
         self.held[ac as usize] -= packets;
     }
 
+    pub(crate) fn stations(&self) -> usize {
+        self.waiting.len() / AccessCategory::COUNT
+    }
+
     /// The packets of the buffer for a station.
     #[inline]
     pub(crate) fn waiting(&self, station: usize, ac: AccessCategory) -> &Chain {

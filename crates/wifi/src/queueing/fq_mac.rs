@@ -282,6 +282,11 @@ impl FqMac {
         self.stations.choose(ac, is_empty, is_held)
     }
 
+    #[inline]
+    pub(crate) fn listed(&self, ac: AccessCategory) -> usize {
+        self.stations.listed(ac)
+    }
+
     pub(crate) fn keeps_turn(&mut self, ac: AccessCategory) -> bool {
         self.stations.keeps_turn(ac)
     }

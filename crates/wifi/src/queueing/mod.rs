@@ -281,6 +281,15 @@ impl<P: Reshape + Send> Queue<P> {
         }
     }
 
+    /// For how many stations packets may wait.
+    #[inline]
+    pub(crate) fn listed(&self, ac: AccessCategory) -> usize {
+        match self {
+            Self::Driver(driver) => driver.stations(),
+            Self::Managed(queue) => queue.listed(ac),
+        }
+    }
+
     /// The station whose turn it is. `started` gives the order of arrival of frames that were sent
     /// before; `is_held` says which stations have enough in the hardware.
     pub(crate) fn choose(

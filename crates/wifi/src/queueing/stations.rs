@@ -49,6 +49,19 @@ impl Schedule {
         passes_through_old: false,
         refills_at_zero: false,
     });
+
+    /// Whether a new station that is found empty waits among the old ones. Otherwise one that is found empty leaves.
+    const fn waits_once(self) -> bool {
+        matches!(self, Self::Airtime(Airtime { passes_through_old: true, .. }))
+    }
+
+    /// Below this, in nanoseconds, a deficit is used up.
+    fn least_deficit(self) -> Option<i64> {
+        match self {
+            Self::RoundRobin => None,
+            Self::Airtime(airtime) => Some(i64::from(airtime.refills_at_zero)),
+        }
+    }
 }
 
 pub(crate) struct Stations {
@@ -143,82 +156,95 @@ impl Stations {
         self.is_noted[ac as usize]
     }
 
+    /// How many stations wait for their turn, those included that were found empty by nobody yet.
+    #[inline]
+    pub(crate) fn listed(&self, ac: AccessCategory) -> usize {
+        let lists = &self.lists[ac as usize];
+        lists.old.len() + lists.new.len()
+    }
+
     /// The station whose turn it is. `is_empty` says which stations have nothing, `is_held` which
-    /// have enough in the hardware.
+    /// have enough in the hardware. Rounds go on until the turn comes to a station that is not held.
     pub(crate) fn choose(
         &mut self,
         ac: AccessCategory,
         is_empty: impl Fn(usize) -> bool,
         is_held: impl Fn(usize) -> bool,
     ) -> Option<usize> {
-        self.skip_rounds(ac);
+        let waits_once = self.schedule.waits_once();
+        self.skip_rounds(ac, |station| is_held(station) || (!waits_once && is_empty(station)));
         let lists = &mut self.lists[ac as usize];
+        // Held stations in a row.
         let mut held = 0;
-        loop {
-            if held > lists.old.len() + lists.new.len() {
-                return None;
-            }
+        while held < lists.old.len() + lists.new.len() {
             let is_new = !lists.new.is_empty();
             let list = if is_new { &mut lists.new } else { &mut lists.old };
-            let station = *list.front()?;
-            let index = usize::from(station) * CATEGORIES + ac as usize;
-            if let Schedule::Airtime(airtime) = self.schedule {
-                let least = i64::from(airtime.refills_at_zero);
-                let deficit = &mut self.deficits[index];
-                if *deficit < least {
-                    *deficit += self.quanta[usize::from(station)];
-                    list.pop_front();
-                    lists.old.push_back(station);
-                    continue;
-                }
-            }
-            if is_empty(usize::from(station)) {
+            let first = *list.front()?;
+            let station = usize::from(first);
+            let index = station * CATEGORIES + ac as usize;
+            if !waits_once && is_empty(station) {
                 list.pop_front();
-                let passes = matches!(
-                    self.schedule,
-                    Schedule::Airtime(Airtime { passes_through_old: true, .. })
-                );
-                if is_new && passes {
-                    lists.old.push_back(station);
+                self.is_listed[index] = false;
+                continue;
+            }
+            let is_held = is_held(station);
+            if let Some(least) = self.schedule.least_deficit()
+                && self.deficits[index] < least
+            {
+                self.deficits[index] += self.quanta[station];
+                list.pop_front();
+                lists.old.push_back(first);
+                held = if is_held { held + 1 } else { 0 };
+                continue;
+            }
+            if waits_once && is_empty(station) {
+                list.pop_front();
+                if is_new {
+                    lists.old.push_back(first);
                 } else {
                     self.is_listed[index] = false;
                 }
                 continue;
             }
-            let is_held = is_held(usize::from(station));
             if is_held || self.schedule == Schedule::RoundRobin {
                 list.pop_front();
-                lists.old.push_back(station);
+                lists.old.push_back(first);
             }
-            if is_held {
-                held += 1;
-                continue;
+            if !is_held {
+                return Some(station);
             }
-            return Some(usize::from(station));
+            held += 1;
         }
+        None
     }
 
-    /// While every deficit is used up, a round gives each a quantum and keeps their order: all rounds
-    /// but the last are done at once.
-    fn skip_rounds(&mut self, ac: AccessCategory) {
-        let Schedule::Airtime(airtime) = self.schedule else { return };
+    /// While every deficit is used up, but for those of stations that `can_not` be chosen, a round gives each station a
+    /// quantum that lacks one and keeps their order: all rounds but the last are done at once.
+    fn skip_rounds(&mut self, ac: AccessCategory, can_not: impl Fn(usize) -> bool) {
+        let Some(least) = self.schedule.least_deficit() else { return };
         let lists = &self.lists[ac as usize];
         if !lists.new.is_empty() {
             return;
         }
-        let least = i64::from(airtime.refills_at_zero);
-        let index = |station: u16| usize::from(station) * CATEGORIES + ac as usize;
-        let mut rounds = i64::MAX;
-        for station in &lists.old {
-            let lacks = least - 1 - self.deficits[index(*station)];
-            let quantum = self.quanta[usize::from(*station)];
-            if lacks < quantum {
+        let index = |station: usize| station * CATEGORIES + ac as usize;
+        let mut rounds = 0;
+        for station in lists.old.iter().copied().map(usize::from) {
+            if can_not(station) {
+                continue;
+            }
+            let lacks = least - 1 - self.deficits[index(station)];
+            let own = lacks / self.quanta[station];
+            if lacks < 0 || own == 0 {
                 return;
             }
-            rounds = rounds.min(lacks / quantum);
+            rounds = if rounds == 0 { own } else { rounds.min(own) };
         }
-        for station in &lists.old {
-            self.deficits[index(*station)] += rounds * self.quanta[usize::from(*station)];
+        for station in lists.old.iter().copied().map(usize::from) {
+            let (deficit, quantum) = (&mut self.deficits[index(station)], self.quanta[station]);
+            if *deficit < least {
+                let own = (least - 1 - *deficit) / quantum + 1;
+                *deficit += rounds.min(own) * quantum;
+            }
         }
     }
 }
@@ -286,6 +312,41 @@ mod tests {
             let next = stations.choose(BE, |_| false, |_| false).unwrap();
             assert_eq!(next == 2, sparse_first);
         }
+    }
+
+    #[test]
+    fn a_station_with_room_is_chosen_however_many_rounds_it_lacks() {
+        for weight in [1, 256, 20_000] {
+            let mut stations = Stations::new(Schedule::LINUX, 3);
+            stations.weigh([weight; 3].into_iter());
+            (0..3).for_each(|station| stations.join(BE, station));
+            for (station, millis) in [11, 5, 9].into_iter().enumerate() {
+                stations.charge(BE, station, Span::from_millis(millis));
+            }
+            assert_eq!(stations.choose(BE, |_| false, |s| s != 0), Some(0), "{weight}");
+        }
+    }
+
+    #[test]
+    fn held_stations_get_no_more_than_they_lack() {
+        let mut stations = Stations::new(Schedule::LINUX, 2);
+        stations.weigh([1, 2].into_iter());
+        (0..2).for_each(|station| stations.join(BE, station));
+        stations.charge(BE, 0, Span::from_millis(50));
+        stations.charge(BE, 1, Span::from_nanos(500));
+        assert_eq!(stations.choose(BE, |_| false, |s| s == 1), Some(0));
+        assert!((0..2_000).contains(&stations.deficits[CATEGORIES + BE as usize]));
+    }
+
+    #[test]
+    fn an_empty_station_of_mac80211_leaves_with_its_debt() {
+        let mut stations = Stations::new(Schedule::LINUX, 2);
+        (0..2).for_each(|station| stations.join(BE, station));
+        stations.charge(BE, 0, Span::from_millis(10));
+        stations.charge(BE, 1, Span::from_millis(10));
+        assert_eq!(stations.choose(BE, |s| s == 0, |_| false), Some(1));
+        let debt = -stations.deficits[BE as usize];
+        assert!(debt > 9_000_000, "{debt}");
     }
 
     #[test]
