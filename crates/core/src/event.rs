@@ -165,6 +165,8 @@ pub enum FrameStage {
     Rendered,
     /// The receiver will never decode it.
     Dropped,
+    /// The sender did not encode it, because too much waits there.
+    Skipped,
 }
 
 /// What happens to parity of a call's video, which repairs losses without a repetition.

@@ -325,7 +325,7 @@ impl<const PARITY: bool> Sender<PARITY> {
         Rate::from_bps(left as u64)
     }
 
-    fn capture(&mut self, now: Time) {
+    fn capture(&mut self, now: Time, around: &mut Around<'_>) {
         while self.source.next_capture() <= now {
             self.sent.turn(now);
             let thinning = self.thinning(now);
@@ -342,11 +342,12 @@ impl<const PARITY: bool> Sender<PARITY> {
             let is_left_out = thinning.is_some_and(|every| self.thinned.is_multiple_of(every));
             self.thinned += u32::from(thinning.is_some());
             let wanted = Wanted { rate, key: self.key_wanted && !is_left_out };
-            if let Some(frame) = self.source.capture(&wanted)
-                && (frame.is_key || !(is_left_out || self.skips(now)))
-            {
+            let Some(frame) = self.source.capture(&wanted) else { continue };
+            if frame.is_key || !(is_left_out || self.skips(now)) {
                 self.key_wanted &= !frame.is_key;
                 self.encoding.push_back(frame);
+            } else {
+                self.tell(now, around, FrameStage::Skipped, frame.captured, 0, false);
             }
         }
     }
@@ -739,7 +740,7 @@ impl<const PARITY: bool> Sender<PARITY> {
         self.now = now;
         self.wake = Time::ZERO;
         if now < self.stop {
-            self.capture(now);
+            self.capture(now, around);
             self.speak(now);
         }
         self.packetise(now, around);

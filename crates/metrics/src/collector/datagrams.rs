@@ -77,10 +77,11 @@ impl Datagrams {
     pub(super) fn on_frame(&mut self, now: Time, frame: &FrameEvent) {
         let mut froze = false;
         match frame.stage {
-            FrameStage::Rendered => froze = self.frames.on_shown(now, now.since(frame.captured)),
-            FrameStage::Sent => self.frames.on_offered(now),
-            FrameStage::Dropped => self.frames.on_never_shown(),
-            FrameStage::Encoded | FrameStage::Received | FrameStage::Decoded => {}
+            FrameStage::Encoded => self.frames.on_encoded(frame.captured),
+            FrameStage::Skipped => self.frames.on_offered(frame.captured),
+            FrameStage::Rendered => froze = self.frames.on_shown(now, frame.captured),
+            FrameStage::Dropped => self.frames.on_given_up(frame.captured),
+            FrameStage::Sent | FrameStage::Received | FrameStage::Decoded => {}
         }
         self.media().on_frame(now, frame, froze);
     }

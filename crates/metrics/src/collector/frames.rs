@@ -35,14 +35,17 @@ pub(super) struct Frames {
     /// Sum of squared gaps, in square seconds.
     squares: f64,
     last_complete: Option<Time>,
-    last_sent: Time,
+    /// When there was last something to show: a datagram left, or a frame of a call was captured.
+    last_offered: Time,
     stalls: [Stall; STALL_THRESHOLDS_MS.len()],
     libwebrtc: FreezeDetector,
     w3c: FreezeDetector,
-    /// Of a call: frames since the last one shown of which a packet was dropped, by the time of their capture.
-    hit: VecDeque<Time>,
-    /// Such frames that `hit` has no place for.
-    more_hit: u64,
+    /// Of a call: frames that were encoded since the last one shown.
+    unseen: VecDeque<Unseen>,
+    /// Such frames that `unseen` has no place for, all older than those.
+    more_unseen: u64,
+    /// Of a call: the longest that a frame took from its capture until it was shown.
+    longest: Span,
     /// Counts at the end of the warm-up: freezes by the two rules, and pauses.
     before: (Freezes, Freezes, Freezes),
 }
@@ -55,6 +58,14 @@ struct Pending {
     /// The last datagram has been sent.
     is_closed: bool,
     is_lost: bool,
+}
+
+/// A frame of a call that is not shown yet.
+#[derive(Clone, Copy, Debug)]
+struct Unseen {
+    captured: Time,
+    /// A packet of it was dropped. A repair may make up for it.
+    is_hit: bool,
 }
 
 impl Pending {
@@ -82,12 +93,13 @@ impl Default for Frames {
             gap: Histogram::new(),
             squares: 0.0,
             last_complete: None,
-            last_sent: Time::ZERO,
+            last_offered: Time::ZERO,
             stalls: Default::default(),
             libwebrtc: FreezeDetector::new(FreezeRule::Libwebrtc),
             w3c: FreezeDetector::new(FreezeRule::W3c),
-            hit: VecDeque::new(),
-            more_hit: 0,
+            unseen: VecDeque::new(),
+            more_unseen: 0,
+            longest: Span::ZERO,
             before: Default::default(),
         }
     }
@@ -95,7 +107,7 @@ impl Default for Frames {
 
 impl Frames {
     pub(super) fn on_sent(&mut self, now: Time, frame: u32, last: bool) {
-        self.last_sent = now;
+        self.last_offered = now;
         if self.pending.is_empty() {
             self.first = frame;
         }
@@ -138,43 +150,50 @@ impl Frames {
         }
     }
 
-    /// A frame of a call is shown, so long after it was captured. Such frames are not followed packet by
-    /// packet here; the call's receiver tells what becomes of them.
-    /// Returns whether the wait for it was a freeze by libwebrtc's rule, or a pause.
-    pub(super) fn on_shown(&mut self, now: Time, delay: Span) -> bool {
-        if !self.hit.is_empty() {
-            self.forget_hit(now - delay);
+    /// A frame of a call was encoded. Such frames are not followed packet by packet here; the call's receiver tells what
+    /// becomes of them.
+    pub(super) fn on_encoded(&mut self, captured: Time) {
+        self.on_offered(captured);
+        if self.unseen.len() == MAX_PENDING {
+            self.unseen.pop_front();
+            self.more_unseen += 1;
         }
+        self.unseen.push_back(Unseen { captured, is_hit: false });
+    }
+
+    /// A picture of a call was captured, and may not have been encoded.
+    pub(super) fn on_offered(&mut self, captured: Time) {
+        self.last_offered = captured;
+    }
+
+    /// A frame of a call is shown. Returns whether the wait for it was a freeze by libwebrtc's rule, or a pause.
+    pub(super) fn on_shown(&mut self, now: Time, captured: Time) -> bool {
+        if self.unseen.front().is_some_and(|first| captured < first.captured) {
+            self.more_unseen = self.more_unseen.saturating_sub(1);
+        } else {
+            self.more_unseen = 0;
+            while self.unseen.pop_front_if(|frame| frame.captured <= captured).is_some() {}
+        }
+        let delay = now.since(captured);
+        self.longest = self.longest.max(delay);
         self.on_complete(now, delay)
     }
 
-    #[inline(never)]
-    fn forget_hit(&mut self, shown: Time) {
-        while self.hit.pop_front_if(|captured| *captured <= shown).is_some() {}
-        if self.hit.is_empty() {
-            self.more_hit = 0;
-        }
-    }
-
-    /// A packet of a call's frame was dropped. A repair may make up for it; if no later frame is shown, nothing did.
+    /// A packet of a call's frame was dropped.
     pub(super) fn on_part_dropped(&mut self, captured: Time) {
-        if self.hit.back().is_some_and(|last| captured <= *last) {
-            return;
-        }
-        if self.hit.len() == MAX_PENDING {
-            self.more_hit += 1;
-        } else {
-            self.hit.push_back(captured);
+        if let Ok(at) = self.unseen.binary_search_by_key(&captured, |frame| frame.captured) {
+            self.unseen[at].is_hit = true;
         }
     }
 
-    /// A frame of a call has left.
-    pub(super) fn on_offered(&mut self, now: Time) {
-        self.last_sent = now;
-    }
-
-    pub(super) fn on_never_shown(&mut self) {
+    /// A call's receiver will not show the last frame before the one that was captured at `next`, or that one if there is none
+    /// before it.
+    pub(super) fn on_given_up(&mut self, next: Time) {
         self.lost += 1;
+        let place = self.unseen.partition_point(|frame| frame.captured < next).saturating_sub(1);
+        if self.unseen.get(place).is_some_and(|frame| frame.captured <= next) {
+            self.unseen.remove(place);
+        }
     }
 
     /// Median and largest delay of the frames that became complete since the last call.
@@ -183,7 +202,7 @@ impl Frames {
     }
 
     pub(super) fn end_warmup(&mut self) {
-        (self.hit, self.more_hit) = Default::default();
+        (self.unseen, self.more_unseen) = Default::default();
         self.delays_in_row.clear();
         self.complete = 0;
         self.lost = 0;
@@ -196,9 +215,9 @@ impl Frames {
 
     /// The time up to which the picture stands still at the end, if that is a freeze or a pause.
     pub(super) fn frozen_until(&self) -> Option<Time> {
-        let stands = self.last_complete.is_some_and(|last| self.last_sent > last);
-        (stands && self.libwebrtc.clone().on_frame(self.last_sent).is_some())
-            .then_some(self.last_sent)
+        let stands = self.last_complete.is_some_and(|last| self.last_offered > last);
+        (stands && self.libwebrtc.clone().on_frame(self.last_offered).is_some())
+            .then_some(self.last_offered)
     }
 
     pub(super) fn finish(mut self, end: Time) -> FrameMetrics {
@@ -212,23 +231,23 @@ impl Frames {
                 self.recent.on_lost(frame.sent);
             }
         }
-        self.hit.iter().for_each(|captured| self.recent.on_lost(*captured));
+        self.give_up_unseen(end);
         // A gap that no frame ended is a stall or a freeze too, as long as there was something to show.
         let mut open = 0.0;
         if let Some(last) = self.last_complete
-            && self.last_sent > last
+            && self.last_offered > last
         {
-            open = self.last_sent.since(last).as_secs_f64();
-            self.stall(self.last_sent.since(last));
-            self.libwebrtc.on_frame(self.last_sent);
-            self.w3c.on_frame(self.last_sent);
+            open = self.last_offered.since(last).as_secs_f64();
+            self.stall(self.last_offered.since(last));
+            self.libwebrtc.on_frame(self.last_offered);
+            self.w3c.on_frame(self.last_offered);
         }
         let (gap, libwebrtc, w3c) =
             (self.gap.distribution(), self.libwebrtc.found(), self.w3c.found());
         let squares = self.squares + open * open;
         FrameMetrics {
             complete: self.complete,
-            lost: self.lost + self.hit.len() as u64 + self.more_hit,
+            lost: self.lost,
             undecided: self.recent.undecided(end),
             harmonic_fps: (squares > 0.0).then(|| (gap.sum() as f64 / 1e9 + open) / squares),
             delay: self.delay.distribution(),
@@ -237,6 +256,18 @@ impl Frames {
             freezes: libwebrtc - self.before.0,
             freezes_w3c: w3c - self.before.1,
             pauses: self.w3c.pauses() - self.before.2,
+        }
+    }
+
+    /// Of a call's frames that were not shown, those are lost of which a packet was dropped, and those that have waited longer
+    /// than any that was shown.
+    fn give_up_unseen(&mut self, end: Time) {
+        self.lost += self.more_unseen;
+        for frame in &self.unseen {
+            if frame.is_hit || end.since(frame.captured) > self.longest {
+                self.lost += 1;
+                self.recent.on_lost(frame.captured);
+            }
         }
     }
 

@@ -14,7 +14,8 @@ const MOST_FREEZES: usize = 200;
 const MOST_LOST: usize = 40;
 /// Steps of repair that a freeze has; a packet that never comes is asked for a hundred times.
 const MOST_STEPS: usize = 40;
-/// Frames, lost packets and steps of repair that are remembered while nothing is shown.
+/// Frames, lost packets and steps of repair that are remembered while nothing is shown. Of more frames the first half and the
+/// newest ones are remembered: one of these ends the freeze. Of the others the first ones are, as a freeze names these.
 const MOST_PENDING: usize = 1 << 12;
 
 #[derive(Clone, Debug, Default)]
@@ -23,8 +24,10 @@ pub(super) struct FreezeLog {
     frames: VecDeque<Frame>,
     /// How many have been encoded.
     encoded: u32,
-    /// Packets of frames that have not been shown.
+    /// Packets of frames that have not been shown, by the capture of their frames.
     lost: VecDeque<(Time, LostPacket)>,
+    /// Those that `lost` has no place for, and when the newest frame of them was captured.
+    more_lost: (Time, u32),
     /// What was done about lost packets since there are some.
     repairs: VecDeque<RepairStep>,
     /// The packet that arrived last. When a frame is received, it is the one that made it complete.
@@ -78,10 +81,9 @@ impl FreezeLog {
     }
 
     fn on_repair(&mut self, step: RepairStep) {
-        if self.repairs.len() == MOST_PENDING {
-            self.repairs.pop_front();
+        if self.repairs.len() < MOST_PENDING {
+            self.repairs.push_back(step);
         }
-        self.repairs.push_back(step);
     }
 
     pub(super) fn on_dropped(
@@ -96,7 +98,9 @@ impl FreezeLog {
             return;
         }
         if self.lost.len() == MOST_PENDING {
-            self.lost.pop_front();
+            let (newest, count) = self.more_lost;
+            self.more_lost = (newest.max(rtp.captured), count + 1);
+            return;
         }
         let lost = LostPacket {
             sequence: rtp.sequence,
@@ -115,7 +119,7 @@ impl FreezeLog {
         match event.stage {
             FrameStage::Encoded => {
                 if self.frames.len() == MOST_PENDING {
-                    self.frames.pop_front();
+                    self.frames.remove(MOST_PENDING / 2);
                 }
                 self.frames.push_back(Frame {
                     number: self.encoded,
@@ -139,29 +143,22 @@ impl FreezeLog {
                     frame.last = last;
                 }
             }
-            FrameStage::Decoded | FrameStage::Dropped => {}
+            FrameStage::Decoded | FrameStage::Dropped | FrameStage::Skipped => {}
             FrameStage::Rendered => self.on_shown(now, event.captured, froze),
         }
     }
 
     /// At the end the picture stands still, up to `until`, and no frame has ended that: the first one that was not shown stands for it.
     pub(super) fn on_end(&mut self, until: Time) {
-        if let Some(frame) = self.frames.front().copied() {
-            let rest = self.frames.len() as u32;
-            self.explain(until, frame.captured, true);
-            if let Some(freeze) =
-                self.found.last_mut().filter(|freeze| freeze.frame == frame.number)
-            {
-                freeze.never_shown = rest;
-                let later = self.lost.drain(..).map(|(_, lost)| lost);
-                for lost in later {
-                    freeze.lost_packets += 1;
-                    if freeze.lost.len() < MOST_LOST {
-                        freeze.lost.push(lost);
-                    }
-                }
-                freeze.repairs = steps_for(&freeze.lost, &self.repairs);
-            }
+        let Some(frame) = self.frames.front().copied() else { return };
+        let found = self.found.len();
+        self.explain(until, frame.captured, true);
+        let later = core::mem::take(&mut self.lost);
+        if let Some(freeze) = self.found.get_mut(found) {
+            freeze.never_shown = self.encoded - frame.number;
+            later.into_iter().for_each(|(_, lost)| name(freeze, lost));
+            freeze.lost_packets += self.more_lost.1;
+            freeze.repairs = steps_for(&freeze.lost, &self.repairs);
         }
     }
 
@@ -178,27 +175,38 @@ impl FreezeLog {
         if froze || !(self.lost.is_empty() && self.repairs.is_empty()) {
             return self.explain(now, captured, froze);
         }
-        while let Some(frame) = self.frames.front() {
-            if frame.captured > captured {
-                break;
+        let frame = self.pass_to(captured);
+        self.shown = Some(Shown { number: frame.number, at: now });
+    }
+
+    /// Forgets the frames up to the one that was captured then, and returns that. If it had been forgotten, it is taken for the
+    /// one after the last that is known.
+    #[inline]
+    fn pass_to(&mut self, captured: Time) -> Frame {
+        let mut passed = None;
+        while let Some(frame) = self.frames.pop_front_if(|frame| frame.captured <= captured) {
+            passed = Some(frame);
+        }
+        match passed {
+            Some(frame) if frame.captured == captured => frame,
+            _ => {
+                let last =
+                    passed.map(|frame| frame.number).max(self.shown.map(|shown| shown.number));
+                Frame {
+                    number: last.map_or(0, |number| number + 1),
+                    captured,
+                    sent: Time::NEVER,
+                    received: Time::NEVER,
+                    last: None,
+                }
             }
-            if frame.captured == captured {
-                self.shown = Some(Shown { number: frame.number, at: now });
-            }
-            self.frames.pop_front();
         }
     }
 
     #[cold]
     #[inline(never)]
     fn explain(&mut self, now: Time, captured: Time, froze: bool) {
-        let mut passed = 0;
-        let mut ended = None;
-        while let Some(frame) = self.frames.pop_front_if(|frame| frame.captured <= captured) {
-            passed += 1;
-            ended = Some(frame);
-        }
-        let Some(frame) = ended.filter(|frame| frame.captured == captured) else { return };
+        let frame = self.pass_to(captured);
         let before = self.shown.replace(Shown { number: frame.number, at: now });
         let known = |at: Time| (!at.is_never()).then_some(at);
         let mut freeze =
@@ -214,7 +222,7 @@ impl FreezeLog {
                     last: frame.last.map(|Arrived { sequence, is_repair, sent }| {
                         CompletingPacket { sequence, is_repair, sent, arrived: frame.received }
                     }),
-                    never_shown: passed - 1,
+                    never_shown: frame.number.saturating_sub(number + 1),
                     lost: Vec::new(),
                     lost_packets: 0,
                     repairs: Vec::new(),
@@ -223,20 +231,34 @@ impl FreezeLog {
         self.lost.retain(|(of, lost)| {
             let is_passed = *of <= captured;
             if is_passed && let Some(freeze) = &mut freeze {
-                freeze.lost_packets += 1;
-                if freeze.lost.len() < MOST_LOST {
-                    freeze.lost.push(*lost);
-                }
+                name(freeze, *lost);
             }
             !is_passed
         });
+        let more =
+            if self.more_lost.0 <= captured { core::mem::take(&mut self.more_lost).1 } else { 0 };
         if let Some(freeze) = &mut freeze {
+            freeze.lost_packets += more;
             freeze.repairs = steps_for(&freeze.lost, &self.repairs);
         }
-        if self.lost.is_empty() {
-            self.repairs.clear();
-        }
+        self.forget_steps();
         self.found.extend(freeze);
+    }
+
+    /// Forgets what was done about packets before the first one that is lost.
+    fn forget_steps(&mut self) {
+        match self.lost.iter().map(|(_, lost)| lost.sequence).min() {
+            Some(first) => self.repairs.retain(|step| step.sequence >= first),
+            None => self.repairs.clear(),
+        }
+    }
+}
+
+/// The freeze has one more lost packet, which is named if few are.
+fn name(freeze: &mut Freeze, lost: LostPacket) {
+    freeze.lost_packets += 1;
+    if freeze.lost.len() < MOST_LOST {
+        freeze.lost.push(lost);
     }
 }
 

@@ -67,6 +67,7 @@ impl Media {
                 }
             }
             FrameStage::Dropped => total.dropped += 1,
+            FrameStage::Skipped => {}
         }
     }
 

@@ -1098,3 +1098,107 @@ fn a_freeze_names_its_frame_and_the_packets_that_were_lost() {
     assert_eq!((packet.place, packet.why), (PortId(0), DropReason::Full));
     assert_eq!(value(&run, "freeze_count"), 1.0);
 }
+
+/// What becomes of a frame of a call, which has one packet.
+#[derive(Clone, Copy)]
+enum Fate {
+    /// So many milliseconds after its capture.
+    Shown(u64),
+    Dropped,
+    /// It stays in the sender.
+    Waits,
+    Skipped,
+}
+
+/// A call that captures a frame each 10 ms, up to `end` in milliseconds.
+fn call(end: u64, fate: impl Fn(u64) -> Fate) -> RunMetrics {
+    let mut collector = collector([FlowShape::udp, FlowShape::udp]).expecting_all_drops();
+    let mut happens: Vec<(u64, u64, bool)> = Vec::new();
+    for frame in 0..end.div_ceil(10) {
+        happens.push((10 * frame, frame, false));
+        if let Fate::Shown(after) = fate(frame) {
+            happens.push((10 * frame + after, frame, true));
+        }
+    }
+    happens.sort();
+    let who = Who::Flow(FlowId(0));
+    for (now, frame, is_shown) in happens.into_iter().filter(|(now, ..)| *now <= end) {
+        let (now, captured) = (at(now), at(10 * frame));
+        let mut tell = |stage| {
+            let frame =
+                FrameEvent { stage, captured, bytes: 1000, is_key: false, buffered: Span::ZERO };
+            collector.record(now, who, &Event::Frame(&frame));
+        };
+        match fate(frame) {
+            _ if is_shown => tell(FrameStage::Rendered),
+            Fate::Skipped => tell(FrameStage::Skipped),
+            Fate::Waits | Fate::Shown(_) => tell(FrameStage::Encoded),
+            Fate::Dropped => {
+                tell(FrameStage::Encoded);
+                let body = Body::Rtp(RtpBody {
+                    number: frame as u32,
+                    transport: frame as u32,
+                    sequence: frame as u32,
+                    frame: frame as u32,
+                    captured,
+                    stamp: captured,
+                    part: 0,
+                    parts: 1,
+                    stream: RtpStream::Video,
+                    is_key: false,
+                });
+                let packet = packet(0, captured, 1200, body);
+                let event = Event::Dropped { packet: &packet, why: DropReason::Full };
+                collector.record(now, Who::Port(PortId(0)), &event);
+            }
+        }
+    }
+    collector.finish(at(end))
+}
+
+#[test]
+fn a_picture_that_stands_still_at_the_end_is_seen_though_nothing_leaves_the_sender() {
+    // The last frame that is shown is of 9.99 s, at 10.09 s; that of 19.99 s is the last.
+    let shown = |n: u64| n < 1000;
+    for fate in [Fate::Waits, Fate::Skipped] {
+        let run = call(20_000, |n| if shown(n) { Fate::Shown(100) } else { fate });
+        let frames = &run.flows[0].frames;
+        assert_eq!((frames.pauses.count, frames.pauses.total), (1, ms_span(9900)));
+        assert_eq!(frames.stalls.last().map(|stall| stall.whole), Some(ms_span(9900)));
+    }
+    let run = call(20_000, |n| if shown(n) { Fate::Shown(100) } else { Fate::Waits });
+    let [freeze] = &run.flows[0].media.freezes[..] else { panic!() };
+    assert_eq!((freeze.frame, freeze.never_shown, freeze.to), (1000, 1000, at(19_990)));
+    // Those of the last 100 ms may be under way.
+    assert_eq!(run.flows[0].frames.lost, 990);
+    // A call whose frames are late, and one that ended.
+    let run = call(20_000, |_| Fate::Shown(2000));
+    let frames = &run.flows[0].frames;
+    assert_eq!((frames.lost, frames.stalls[0].count), (0, 0));
+}
+
+/// More frames, and more packets, than the log remembers.
+#[test]
+fn a_freeze_after_a_long_outage_names_its_first_packet_and_counts_all() {
+    let is_out = |n: u64| (1000..9000).contains(&n);
+    let run = call(100_000, |n| if is_out(n) { Fate::Dropped } else { Fate::Shown(100) });
+    let freezes = &run.flows[0].media.freezes;
+    let [freeze] = &freezes[..] else { panic!("{freezes:?}") };
+    assert_eq!((freeze.from, freeze.to), (at(10_090), at(90_100)));
+    assert_eq!((freeze.after, freeze.frame, freeze.never_shown), (999, 9000, 8000));
+    assert_eq!((freeze.lost_packets, freeze.lost.len()), (8000, 40));
+    assert_eq!(freeze.lost[0].sequence, 1000);
+    assert_eq!(run.flows[0].frames.pauses.total, ms_span(80_010));
+}
+
+#[test]
+fn a_freeze_after_a_long_outage_ends_with_the_first_frame_that_waited() {
+    let late = |n: u64| 10 * (9000 - n) + 100 + (n - 1000) / 10;
+    let is_out = |n: u64| (1000..9000).contains(&n);
+    let run = call(100_000, |n| Fate::Shown(if is_out(n) { late(n) } else { 1000 }));
+    let freezes = &run.flows[0].media.freezes;
+    let [freeze] = &freezes[..] else { panic!("{freezes:?}") };
+    assert_eq!((freeze.from, freeze.to), (at(10_990), at(90_100)));
+    assert_eq!((freeze.after, freeze.frame, freeze.never_shown), (999, 1000, 0));
+    assert_eq!(run.flows[0].frames.pauses.total, ms_span(79_110));
+}
