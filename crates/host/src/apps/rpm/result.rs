@@ -73,14 +73,19 @@ impl Results {
         bytes as f64 / (self.average as f64 * self.length.as_secs_f64())
     }
 
-    /// True if the responsiveness is stable now, which ends the test.
+    /// True if the responsiveness is stable now, which ends the test. An interval in which no probe of a kind ended has none: the average
+    /// without it is the one before once more, which says nothing of how stable it is.
     pub(super) fn end_interval(&mut self) -> bool {
-        push(&mut self.past, core::mem::take(&mut self.now), self.average);
+        let interval = core::mem::take(&mut self.now);
+        let has_both = [Step::Get, Step::Loaded]
+            .iter()
+            .all(|step| !interval.probes[*step as usize].is_empty());
+        push(&mut self.past, interval, self.average);
         if !self.is_saturated {
             let goodput = self.goodput();
             push(&mut self.goodputs, goodput, self.average);
             self.is_saturated = self.is_steady(&self.goodputs);
-        } else if let Some([_, _, rpm]) = self.rpm() {
+        } else if has_both && let Some([_, _, rpm]) = self.rpm() {
             push(&mut self.values, rpm, self.average);
             self.is_stable = self.is_steady(&self.values);
         }

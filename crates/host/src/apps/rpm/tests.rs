@@ -139,3 +139,25 @@ fn the_mean_is_of_the_fastest_probes_and_the_result_of_both_kinds() {
     (0..3).for_each(|_| assert!(!results.end_interval()));
     assert_eq!(results.result(1), None);
 }
+
+/// The network is dead from the third interval on, and goes on later.
+#[test]
+fn intervals_without_probes_make_nothing_stable() {
+    let mut results = Results::new(&config(""));
+    let interval = |results: &mut Results, has_probes: bool| {
+        results.on_delivered(1_000_000);
+        if has_probes {
+            let all = [Step::Connect, Step::Tls, Step::Get, Step::Loaded];
+            all.into_iter().for_each(|step| results.on_probe(step, Span::from_millis(100)));
+        }
+        results.end_interval()
+    };
+    // The goodput is stable after seven.
+    assert!((0..7).all(|_| !interval(&mut results, true)));
+    assert!((0..2).all(|_| !interval(&mut results, true)));
+    assert!((0..3).all(|_| !interval(&mut results, false)));
+    assert_eq!(results.result(1).map(|result| result.confidence), Some(Confidence::Low));
+    assert!(!interval(&mut results, true));
+    assert!(interval(&mut results, true));
+    assert_eq!(results.result(1).map(|result| result.confidence), Some(Confidence::High));
+}
