@@ -10,6 +10,8 @@ use alloc::vec::Vec;
 
 use sojourn_core::{Span, Time, VoiceEvent};
 
+use crate::source::NOISE_EVERY;
+
 /// What is given out at once.
 pub(crate) const TICK: Span = Span::from_millis(10);
 /// A pitch period is between 2.5 and 15 ms; signals are not modelled, so the middle stands for all.
@@ -25,6 +27,8 @@ const ABOVE_TARGET: Span = Span::from_millis(50);
 const LONGEST_WAIT: Span = Span::from_secs(1);
 /// A packet with no more payload says that silence follows (RFC 6716 section 3.1).
 const SILENT: u32 = 2;
+/// Silence is believed for as long as it takes to miss so many packets in a row that would renew it.
+const MISSED: u64 = 2;
 
 #[derive(Clone, Debug)]
 pub(crate) struct NetEq {
@@ -41,6 +45,8 @@ pub(crate) struct NetEq {
     /// The sequence number after the last one that was decoded.
     sequence: u32,
     is_silent: bool,
+    /// The end of the silence that the sender has told of, if nothing renews it.
+    silent_until: Time,
     /// Whether sound is being made up, and how much of it does not stand for lost sound yet.
     is_made_up: bool,
     made_up: Span,
@@ -73,6 +79,7 @@ impl NetEq {
             next: None,
             sequence: 0,
             is_silent: false,
+            silent_until: Time::ZERO,
             is_made_up: false,
             made_up: Span::ZERO,
             has_run_dry: false,
@@ -159,14 +166,20 @@ impl NetEq {
                     next = first.begins + self.frame;
                     self.sequence = sequence + 1;
                     self.is_silent = first.is_silent;
+                    self.silent_until = next + (NOISE_EVERY + self.frame) * MISSED;
                     (self.made_up, self.is_made_up, self.has_run_dry) = (Span::ZERO, false, false);
                     has_decoded = true;
                 }
-                Some((_, first)) if self.is_silent => {
-                    let quiet = wanted.min(first.begins.since(next));
-                    self.be_silent(quiet);
-                    next += quiet;
+                // What lies before the packet that was sent next was not sent.
+                Some((sequence, first)) if self.is_silent && sequence == self.sequence => {
+                    next += self.be_silent(wanted.min(first.begins.since(next)));
                 }
+                _ if self.is_silent && next < self.silent_until => {
+                    let ends = first.map_or(Time::NEVER, |(_, first)| first.begins);
+                    let left = ends.min(self.silent_until).since(next);
+                    next += self.be_silent(wanted.min(left));
+                }
+                _ if self.is_silent => self.is_silent = false,
                 Some((_, first)) => {
                     let missing = first.begins.since(next);
                     // The sound made up while no packet was there stands for the packet missing here.
@@ -184,10 +197,6 @@ impl NetEq {
                         self.made_up = self.made_up - length;
                         next += length;
                     }
-                }
-                None if self.is_silent => {
-                    self.be_silent(wanted);
-                    next += wanted;
                 }
                 None => {
                     self.make_up(wanted);
@@ -228,9 +237,11 @@ impl NetEq {
         self.decoded += length;
     }
 
-    fn be_silent(&mut self, length: Span) {
+    /// Returns the length.
+    fn be_silent(&mut self, length: Span) -> Span {
         self.events.push_back(VoiceEvent::Silent { length });
         self.decoded += length;
+        length
     }
 
     fn smooth(&mut self) {
@@ -578,5 +589,30 @@ mod tests {
             events.iter().filter(|(_, e)| matches!(e, VoiceEvent::Played { .. })).count(),
             3
         );
+    }
+    /// Noise is renewed each 400 ms. Of a pause in which nothing comes any more two renewals and their packets' length pass in
+    /// silence; what follows is missing.
+    #[test]
+    fn an_outage_that_begins_in_a_pause_is_made_up() {
+        let mut neteq = NetEq::new(FRAME);
+        let mut events = Vec::new();
+        for at in (50..10_050).step_by(10) {
+            if at == 50 {
+                neteq.on_packet(ms(at), 0, ms(20), 80);
+                neteq.on_packet(ms(at), 1, ms(40), 2);
+            }
+            // Of the packets 2 to 25 none came.
+            if at == 9050 {
+                neteq.on_packet(ms(at), 26, ms(9020), 80);
+            }
+            neteq.tick(ms(at));
+            events.extend(core::iter::from_fn(|| neteq.poll_event()).map(|event| (ms(at), event)));
+        }
+        let silent = events.iter().map(|(_, event)| match event {
+            VoiceEvent::Silent { length } => *length,
+            _ => Span::ZERO,
+        });
+        assert_eq!(silent.fold(Span::ZERO, |sum, length| sum + length), Span::from_millis(840));
+        assert!(concealed(&events, 0) > Span::from_millis(8000), "{}", concealed(&events, 0));
     }
 }

@@ -15,6 +15,7 @@ mod statistical;
 mod voice;
 
 pub use registry::{Config, external, kinds, models};
+pub(crate) use voice::NOISE_EVERY;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -87,7 +87,7 @@ struct Pauses {
 }
 
 /// How often comfort noise is renewed.
-const NOISE_EVERY: Span = Span::from_millis(400);
+pub(crate) const NOISE_EVERY: Span = Span::from_millis(400);
 
 #[derive(Debug)]
 struct Talker {
