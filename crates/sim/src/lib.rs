@@ -17,4 +17,4 @@ pub use engine::{Engine, Outcome, Violation, run, run_any};
 
 /// Raised whenever the same scenario and seed give other packets than before, so that results of
 /// different models are not mixed.
-pub const MODEL_VERSION: u32 = 26;
+pub const MODEL_VERSION: u32 = 27;

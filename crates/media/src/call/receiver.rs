@@ -19,7 +19,7 @@ use crate::receive::{
     Timing, Whole,
 };
 use crate::rtcp::{
-    self, Block, CcfbArrivals, Extended, Message, Nack, ReceiverReport, ReferenceTime, Remb,
+    self, Block, CcfbArrivals, Extended, Message, Nack, ReceiverReport, ReferenceTime, Remb, SRTCP,
     SenderReport, TwccArrivals, ntp_middle, source_of, unwrap, write_key_request,
 };
 use crate::rtp::{
@@ -65,6 +65,8 @@ pub(super) struct Receiver<const PARITY: bool> {
     has_voice_or_estimator: bool,
     /// Messages that wait to be sent.
     outbox: VecDeque<Vec<u8>>,
+    /// Bytes of the largest request for packets.
+    largest_message: usize,
     feedback_at: Time,
     again_at: Time,
     report_at: Time,
@@ -214,10 +216,10 @@ impl<const PARITY: bool> Receiver<PARITY> {
             frame_wait: spec.frame_wait,
             key_wait: spec.key_wait,
             feedback,
-            missing: Missing::new(
-                spec.nack_rtt,
-                if spec.nack_again { spec.nack_wait } else { Span::ZERO },
-            ),
+            missing: match spec.nack_again {
+                true => Missing::new(spec.nack_rtt, spec.nack_wait),
+                false => Missing::of_last(REMEMBERED),
+            },
             assembler: Assembler::new(),
             jitter: Jitter::new(),
             timing: Timing::new(spec.decoding, spec.showing, spec.playout_delay),
@@ -238,6 +240,7 @@ impl<const PARITY: bool> Receiver<PARITY> {
             decoder_free: Time::ZERO,
             has_voice_or_estimator,
             outbox: VecDeque::new(),
+            largest_message: spec.packet.as_u64() as usize - (SRTCP - SRTP) as usize,
             feedback_at: Time::NEVER,
             again_at: Time::NEVER,
             report_at: Time::NEVER,
@@ -331,6 +334,9 @@ impl<const PARITY: bool> Receiver<PARITY> {
         self.heard_at = now;
         if rtp.is_key {
             self.key_heard_at = Some(now);
+            if rtp.part == 0 {
+                self.missing.on_key(rtp.sequence);
+            }
         }
         if self.nack {
             self.look_for_gap(now, rtp.sequence, around);
@@ -362,16 +368,8 @@ impl<const PARITY: bool> Receiver<PARITY> {
     #[inline(never)]
     fn look_into_gap(&mut self, now: Time, sequence: u32, around: &mut Around<'_>) {
         let gap = self.missing.on_packet(now, sequence);
-        match self.nack_again {
-            _ if gap.is_empty() => {}
-            true => self.ask(now, &gap, around),
-            false => {
-                self.missing.forget_before((sequence + 1).saturating_sub(REMEMBERED));
-                self.ask(now, &self.missing.all(), around);
-            }
-        }
-        if self.missing.are_too_many() {
-            self.missing.forget_before(sequence);
+        self.ask(now, &gap.wanted, around);
+        if gap.needs_key {
             self.ask_for_key(now, around);
         }
         if self.nack_again && !self.missing.is_empty() {
@@ -527,17 +525,16 @@ impl<const PARITY: bool> Receiver<PARITY> {
     }
 
     fn ask(&mut self, now: Time, sequences: &[u32], around: &mut Around<'_>) {
-        if sequences.is_empty() {
-            return;
-        }
-        let packets = sequences.len() as u32;
         let who = Who::Flow(self.ends.flow);
-        around.observer.record(now, who, &Event::Nack { packets });
         for sequence in sequences {
             around.observer.record(now, who, &Event::Asked { sequence: *sequence });
         }
-        let sequences = sequences.iter().map(|sequence| *sequence as u16).collect();
-        self.outbox.push_back(Nack { sequences }.write());
+        let low = sequences.iter().map(|sequence| *sequence as u16);
+        for nack in Nack::split(low, self.largest_message) {
+            let packets = nack.sequences.len() as u32;
+            around.observer.record(now, who, &Event::Nack { packets });
+            self.outbox.push_back(nack.write());
+        }
     }
 
     fn ask_for_key(&mut self, now: Time, around: &mut Around<'_>) {

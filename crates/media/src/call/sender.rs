@@ -999,6 +999,12 @@ const RTT_WEIGHT: f64 = 0.3;
 /// Padding repeats a packet that has so many bytes less than the one before, or comes so many numbers behind it.
 const LESS: u32 = 100;
 const OLD: u32 = 1 << 13;
+/// What libwebrtc's history is sure to keep: packets of this time, or of so many round trips if that is longer. Of this many packets it
+/// keeps those of three times that.
+const SURE: Span = Span::from_secs(1);
+const SURE_RTTS: u64 = 3;
+const USUAL: u32 = 600;
+const USUAL_FACTOR: u64 = 3;
 /// libwebrtc takes the round trip for so much longer.
 const SPARE: Span = Span::from_millis(5);
 
@@ -1044,6 +1050,16 @@ impl History {
         };
     }
 
+    /// How long a packet can be sent again after it left.
+    fn kept_for(&self, sequence: u32) -> Span {
+        let sure = SURE.max(self.rtt * SURE_RTTS);
+        match self.copies {
+            Copies::Each => Span::MAX,
+            _ if self.newest.saturating_sub(sequence) < USUAL => sure * USUAL_FACTOR,
+            Copies::Spaced | Copies::One => sure,
+        }
+    }
+
     fn at(&mut self, sequence: u32) -> Option<&mut Kept> {
         let place = self.place(sequence);
         self.packets.get_mut(place).filter(|kept| kept.item.sequence == sequence)
@@ -1052,8 +1068,12 @@ impl History {
     /// A copy of the packet, unless one is to be waited for.
     fn again(&mut self, now: Time, sequence: u32) -> Option<Item> {
         let (copies, rtt) = (self.copies, self.rtt);
+        let longest = self.kept_for(sequence);
         // Parity is not sent again.
-        let kept = self.at(sequence).filter(|kept| kept.item.stream == RtpStream::Video)?;
+        let is_there = |kept: &&mut Kept| {
+            kept.item.stream == RtpStream::Video && now.since(kept.left) < longest
+        };
+        let kept = self.at(sequence).filter(is_there)?;
         let since = kept.last.map(|last| now.since(last));
         let is_refused = match copies {
             Copies::Spaced => since.is_some_and(|since| since < BETWEEN_COPIES),

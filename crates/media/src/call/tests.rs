@@ -5,8 +5,8 @@ use alloc::collections::VecDeque;
 
 use sojourn_core::{Body, Event, FecEvent, FrameStage, VoiceEvent, Who};
 use sojourn_core::{
-    FlowId, HostId, Observer, Packet, Queued, Rate, RateControl, RtpStream, StreamAddress, Time,
-    Words,
+    FlowId, HostId, Observer, Packet, Queued, Rate, RateControl, RtpBody, RtpStream, StreamAddress,
+    Time, Words,
 };
 use sojourn_host::{Around, Contents, Endpoints};
 
@@ -21,6 +21,7 @@ struct Seen {
     received: u32,
     dropped: u32,
     nacks: u32,
+    nacked: u32,
     key_requests: u32,
     control: RateControl,
     /// For each second: mean target in kbit/s, and IP bytes that came out of the link.
@@ -28,6 +29,8 @@ struct Seen {
     carried: Vec<u64>,
     feedback: Vec<u32>,
     repaired: u32,
+    /// The longest time from a picture's capture until a copy of a packet of it left.
+    oldest_copy: Span,
     /// Packets of parity that left, their IP bytes, and packets that were restored.
     parity: u32,
     parity_bytes: u64,
@@ -57,9 +60,12 @@ impl Observer for Seen {
                     self.offsets.extend(offset);
                 }
                 FrameStage::Dropped => self.dropped += 1,
-                FrameStage::Sent | FrameStage::Decoded => {}
+                FrameStage::Sent | FrameStage::Decoded | FrameStage::Skipped => {}
             },
-            Event::Nack { .. } => self.nacks += 1,
+            Event::Nack { packets } => {
+                self.nacks += 1;
+                self.nacked += packets;
+            }
             Event::KeyRequest => self.key_requests += 1,
             Event::Fec(FecEvent::Sent { bytes }) => {
                 self.parity += 1;
@@ -86,6 +92,8 @@ struct World {
     delay: Span,
     /// With n, every n-th packet is lost.
     loss: Option<u32>,
+    /// The seconds in which all are.
+    outage: core::ops::Range<u64>,
     queue: VecDeque<(Time, Packet)>,
     free: Time,
     there: VecDeque<(Time, Packet)>,
@@ -127,6 +135,7 @@ impl World {
             limit: (kbps * queue_ms / 8) as u32,
             delay: Span::from_millis(rtt_ms / 2),
             loss: None,
+            outage: 0..0,
             queue: VecDeque::new(),
             free: Time::ZERO,
             there: VecDeque::new(),
@@ -206,12 +215,16 @@ impl World {
         if matches!(packet.body, Body::Rtp(rtp) if rtp.stream == RtpStream::Repair) {
             self.seen.repaired += 1;
         }
+        if let Body::Rtp(RtpBody { stream: RtpStream::Repair, captured, .. }) = packet.body {
+            self.seen.oldest_copy = self.seen.oldest_copy.max(now.since(captured));
+        }
         if matches!(packet.body, Body::Rtp(rtp) if rtp.stream == RtpStream::Audio) {
             self.seen.voice_bytes += u64::from(packet.ip_len());
         }
         while self.queue.pop_front_if(|(begins, _)| *begins <= now).is_some() {}
         let waiting: u32 = self.queue.iter().map(|(_, packet)| packet.wire_len).sum();
-        let is_lost = self.loss.is_some_and(|loss| self.seen.offered % loss == loss / 2);
+        let is_out = self.outage.contains(&(now.as_nanos() / 1_000_000_000));
+        let is_lost = self.loss.is_some_and(|loss| self.seen.offered % loss == loss / 2) || is_out;
         if is_lost || waiting + packet.wire_len > self.limit {
             self.seen.lost += 1;
             if let Body::Opaque { content, .. } = packet.body {
@@ -341,6 +354,30 @@ fn what_is_lost_is_sent_again_and_the_frame_is_shown() {
     assert!(seen.nacks > 30 && answered, "{} {}", seen.nacks, seen.repaired);
     assert_eq!((seen.dropped, seen.key_requests), (0, 0));
     assert!(seen.shown.len() > 890, "{}", seen.shown.len());
+}
+
+/// Of 1350 packets that are missing after an outage none is asked for, and a key frame is. After a short one they are, and those that
+/// left more than three seconds before are not there to be sent again.
+#[test]
+fn after_an_outage_a_key_frame_is_asked_for_and_no_old_packets() {
+    let run = |outage| {
+        let mut world = World::new(
+            &call("max_rate=900kbit", "statistical scale_t=0", "fixed"),
+            10_000,
+            300,
+            40,
+        );
+        world.outage = outage;
+        world.run(40)
+    };
+    let seen = run(10..25);
+    assert!(seen.nacked < 100 && seen.key_requests > 0, "{} {}", seen.nacked, seen.key_requests);
+    let out = Time::ZERO + Span::from_secs(25);
+    let again = seen.shown.iter().find(|(captured, _)| *captured > out);
+    assert!(again.is_some_and(|(_, shown)| shown.since(out) < Span::from_millis(500)), "{again:?}");
+    let seen = run(10..16);
+    let oldest = seen.oldest_copy.as_secs_f64();
+    assert!((2.5..3.1).contains(&oldest), "{oldest}");
 }
 
 #[test]

@@ -145,7 +145,7 @@ struct Collected {
 
 /// A late packet is reported on if it is at most this far behind the newest report.
 const OVERLAP: usize = 64;
-/// Most packets of a stream in a report, so that it fits a datagram.
+/// Most packets in a report, so that it fits a datagram.
 const MOST_PACKETS: usize = 400;
 
 /// An arrival this long ago is beyond what the format can say.
@@ -187,18 +187,24 @@ impl CcfbArrivals {
     #[inline(always)]
     pub fn report(&mut self, now: Time) -> Option<Ccfb> {
         let mut streams = Vec::with_capacity(self.streams.len());
-        streams.extend(self.streams.iter_mut().filter_map(|stream| stream.report(now)));
+        let mut left = MOST_PACKETS;
+        for stream in self.streams.iter_mut().filter_map(|stream| stream.report(now, &mut left)) {
+            streams.push(stream);
+        }
         (!streams.is_empty()).then(|| Ccfb { sent: ntp_middle(now), streams })
     }
 }
 
 impl Collected {
-    fn report(&mut self, now: Time) -> Option<CcfbStream> {
-        let begin = self.late.take().unwrap_or(self.reported);
-        let end = self.arrivals.len().min(begin + MOST_PACKETS);
+    /// A report on at most as many packets as are `left`, which it takes from these.
+    fn report(&mut self, now: Time, left: &mut usize) -> Option<CcfbStream> {
+        let begin = self.late.unwrap_or(self.reported);
+        let end = self.arrivals.len().min(begin + *left);
         if begin >= end {
             return None;
         }
+        self.late = None;
+        *left -= end - begin;
         let packet = |arrival: &Option<(Time, Ecn)>| {
             arrival.map(|(at, ecn)| {
                 let before = (now.since(at).min(FARTHEST).as_nanos() << 10) / 1_000_000_000;
@@ -268,6 +274,19 @@ mod tests {
         let late = arrivals.report(ms(1700)).expect("a late one");
         assert_eq!((late.streams[0].begin, late.streams[0].packets.len()), (1, 2));
         assert_eq!(arrivals.report(ms(1800)), None);
+    }
+
+    #[test]
+    fn reports_on_many_packets_of_several_streams_fit_a_datagram_each() {
+        let mut arrivals = CcfbArrivals::default();
+        for source in 1..=3 {
+            arrivals.on_packet(source, 999, ms(1000), Ecn::Ect1);
+        }
+        let reports: Vec<Ccfb> = core::iter::from_fn(|| arrivals.report(ms(1000))).collect();
+        assert!(reports.iter().all(|report| report.write().len() < 1000));
+        let packets =
+            reports.iter().flat_map(|report| &report.streams).map(|stream| stream.packets.len());
+        assert_eq!((reports.len(), packets.sum::<usize>()), (8, 3000));
     }
 
     #[test]

@@ -15,7 +15,35 @@ pub struct Nack {
     pub sequences: Vec<u16>,
 }
 
+/// Bytes of a request's header and of each of its fields.
+const HEADER: usize = 12;
+const FIELD: usize = 4;
+
+/// Whether a field that begins with one packet has a bit for the other.
+fn covers(first: u16, other: u16) -> bool {
+    (1..=16).contains(&other.wrapping_sub(first))
+}
+
 impl Nack {
+    /// Requests for these packets, in rising order, none of which has more than `most` bytes.
+    pub fn split(sequences: impl Iterator<Item = u16>, most: usize) -> Vec<Self> {
+        let most_fields = most.saturating_sub(HEADER) / FIELD;
+        let mut requests: Vec<Self> = Vec::new();
+        let (mut fields, mut first) = (most_fields, None);
+        for sequence in sequences {
+            if !first.is_some_and(|first| covers(first, sequence)) {
+                first = Some(sequence);
+                if fields == most_fields {
+                    requests.push(Self { sequences: Vec::new() });
+                    fields = 0;
+                }
+                fields += 1;
+            }
+            requests.last_mut().expect("one was begun").sequences.push(sequence);
+        }
+        requests
+    }
+
     pub fn write(&self) -> Vec<u8> {
         let mut message = begin(FORMAT, TRANSPORT_FEEDBACK);
         put_u32(&mut message, RECEIVER);
@@ -23,8 +51,7 @@ impl Nack {
         let mut left = self.sequences.iter().copied().peekable();
         while let Some(first) = left.next() {
             let mut following = 0_u16;
-            while let Some(next) = left.next_if(|next| (1..=16).contains(&next.wrapping_sub(first)))
-            {
+            while let Some(next) = left.next_if(|next| covers(first, *next)) {
                 following |= 1 << (next.wrapping_sub(first) - 1);
             }
             message.extend(first.to_be_bytes());
@@ -67,5 +94,22 @@ mod tests {
         let far = Nack { sequences: alloc::vec![1, 18] };
         assert_eq!(far.write().len(), 20);
         assert_eq!(Nack::read(&far.write()[4..]), far);
+    }
+    #[test]
+    fn a_request_that_is_too_large_is_split() {
+        let far = || (0..1000_u16).map(|n| n * 20);
+        let requests = Nack::split(far(), 1196);
+        assert_eq!(
+            requests.iter().map(|nack| nack.sequences.len()).collect::<Vec<_>>(),
+            [296, 296, 296, 112]
+        );
+        assert!(requests.iter().all(|nack| nack.write().len() <= 1196));
+        assert_eq!(
+            requests.into_iter().flat_map(|nack| nack.sequences).collect::<Vec<_>>(),
+            far().collect::<Vec<_>>()
+        );
+        assert_eq!(Nack::split(0..17, 16).len(), 1);
+        assert_eq!(Nack::split(0..18, 16).len(), 2);
+        assert_eq!(Nack::split(0..0, 16), []);
     }
 }
