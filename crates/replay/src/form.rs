@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a file of this version begins with.
-pub(crate) const VERSION: u32 = 1;
+/// The version that is written, and those that are read. Of the first one captures are not known.
+pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSIONS: core::ops::RangeInclusive<u32> = 1..=VERSION;
 
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
@@ -27,6 +28,9 @@ pub(crate) enum Line {
     Frame {
         at_ns: u64,
         bytes: u32,
+    },
+    Capture {
+        at_ns: u64,
     },
     Feedback {
         at_ns: u64,

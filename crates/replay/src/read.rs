@@ -7,7 +7,7 @@ use sojourn_core::{Rate, Span, StreamAddress, Time};
 use sojourn_media::control::{Entry, Feedback, Outstanding, ReceiverReport, Report, Sent, Setup};
 
 use crate::error::ReplayError;
-use crate::form::{Head, Line, VERSION};
+use crate::form::{Head, Line, VERSION, VERSIONS};
 
 /// The longest line, in bytes.
 const LONGEST_LINE: u64 = 1 << 20;
@@ -59,8 +59,9 @@ pub(crate) fn head(number: u64, line: Line) -> Result<Head, ReplayError> {
     let Line::Call(head) = line else {
         return wrong("the recording does not begin with a line of type call".to_owned());
     };
-    if head.version != VERSION {
-        return wrong(format!("version {} (allowed: {VERSION})", head.version));
+    if !VERSIONS.contains(&head.version) {
+        let first = VERSIONS.start();
+        return wrong(format!("version {} (allowed: {first} to {VERSION})", head.version));
     }
     if head.min_rate_bps == 0 || head.min_rate_bps > head.max_rate_bps {
         return wrong(format!(
@@ -136,6 +137,7 @@ impl Checker {
             Line::Call(_) => return wrong("is a second line of type call".to_owned()),
             Line::Sent { at_ns, .. }
             | Line::Frame { at_ns, .. }
+            | Line::Capture { at_ns }
             | Line::Feedback { at_ns, .. }
             | Line::ReceiverReport { at_ns, .. }
             | Line::Remb { at_ns, .. }
@@ -194,6 +196,7 @@ impl Checker {
                 Entry::Sent { sent, outstanding }
             }
             Line::Frame { bytes, .. } => Entry::Frame { now, size: bytes },
+            Line::Capture { .. } => Entry::Capture { now },
             Line::Feedback { packets, prior_in_flight_bytes, in_flight_bytes, held_ns, .. } => {
                 self.reports.clear();
                 for (number, arrived, mark) in packets {

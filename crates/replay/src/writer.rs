@@ -87,6 +87,7 @@ impl<W: Write + Send> Tape for Writer<W> {
                 queue_delay_ns: outstanding.queue_delay.as_nanos(),
             },
             Entry::Frame { size, .. } => Line::Frame { at_ns, bytes: *size },
+            Entry::Capture { .. } => Line::Capture { at_ns },
             Entry::Feedback(feedback) => Line::Feedback {
                 at_ns,
                 packets: feedback

@@ -5,7 +5,7 @@ use sojourn_core::Span;
 use sojourn_media::control::kinds;
 use sojourn_replay::replay;
 
-const HEAD: &str = r#"{"type":"call","version":1,"flow":"call","control":"gcc","feedback":"twcc","start_ns":0,"start_rate_bps":null,"min_rate_bps":30000,"max_rate_bps":2500000,"mtu_bytes":1238,"fps":30.0}"#;
+const HEAD: &str = r#"{"type":"call","version":2,"flow":"call","control":"gcc","feedback":"twcc","start_ns":0,"start_rate_bps":null,"min_rate_bps":30000,"max_rate_bps":2500000,"mtu_bytes":1238,"fps":30.0}"#;
 
 const CONTROLLERS: [&str; 7] =
     ["gcc", "gcc-draft", "aiortc", "nada", "scream", "scream-v2", "fixed rate=1mbit"];
@@ -48,6 +48,7 @@ fn line() -> impl Strategy<Value = String> {
         (0_u32..200_000).prop_map(|bytes| format!(r#""type":"frame","bytes":{bytes}"#)),
         any::<bool>().prop_map(|has| format!(r#""type":"backlog","has_backlog":{has}"#)),
         Just(r#""type":"wake""#.to_owned()),
+        Just(r#""type":"capture""#.to_owned()),
         (0_u64..10_000_000_000)
             .prop_map(|target| format!(r#""type":"decision","target_bps":{target}"#)),
     ]

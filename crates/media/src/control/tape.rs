@@ -26,6 +26,10 @@ pub enum Entry<'a> {
         now: Time,
         size: u32,
     },
+    /// A picture is captured: the encoder asks what is held back.
+    Capture {
+        now: Time,
+    },
     Feedback(Feedback<'a>),
     ReceiverReport(ReceiverReport),
     Remb {
@@ -55,6 +59,7 @@ impl Entry<'_> {
             Self::Feedback(feedback) => feedback.now,
             Self::ReceiverReport(report) => report.now,
             Self::Frame { now, .. }
+            | Self::Capture { now }
             | Self::Remb { now, .. }
             | Self::Backlog { now, .. }
             | Self::Wake { now }
@@ -157,7 +162,9 @@ impl Controller for Taped {
     }
 
     fn held_back(&mut self, now: Time) -> f64 {
-        self.inner.held_back(now)
+        let share = self.inner.held_back(now);
+        self.told(&Entry::Capture { now });
+        share
     }
 
     fn estimates(&self) -> Estimates {
@@ -212,6 +219,9 @@ impl Player {
         match entry {
             Entry::Sent { sent, outstanding } => self.control.on_sent(sent, outstanding),
             Entry::Frame { now, size } => self.control.on_frame(*now, *size),
+            Entry::Capture { now } => {
+                self.control.held_back(*now);
+            }
             Entry::Feedback(feedback) => {
                 self.estimate(feedback);
                 self.control.on_feedback(feedback);
