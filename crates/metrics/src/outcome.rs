@@ -459,7 +459,8 @@ impl AvOffset {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VoiceCounts {
-    /// Frames that were heard, and those that came after their turn.
+    /// Packets that were sent, of these those that were heard, and those that came after their turn.
+    pub sent: u64,
     pub played: u64,
     pub discarded: u64,
     /// What was heard in all; of that, what was made up, and silence of which the sender had told.
@@ -481,6 +482,7 @@ impl VoiceCounts {
 }
 
 difference!(VoiceCounts {
+    sent,
     played,
     discarded,
     heard,

@@ -810,9 +810,13 @@ fn voice_share(flow: &FlowMetrics, of: impl Fn(&VoiceCounts) -> Span) -> Option<
     some_if(!counts.heard.is_zero(), of(counts).as_secs_f64() / counts.heard.as_secs_f64())
 }
 
-/// What was made up counts as lost; the jitter buffer has turned what packets vary into delay.
+/// What was made up counts as lost; the jitter buffer has turned what packets vary into delay. Where packets were sent and nothing
+/// was heard, it has the lowest score.
 fn voice_mos(flow: &FlowMetrics) -> Option<f64> {
-    let concealed = flow.media.voice.after_warmup.concealed_share()?;
+    let counts = &flow.media.voice.after_warmup;
+    let Some(concealed) = counts.concealed_share() else {
+        return some_if(counts.sent > 0, qoe::mos_of_r(0.0));
+    };
     let Some(delay) = flow.media.voice.delay.mean() else { return Some(qoe::mos_of_r(0.0)) };
     Some(qoe::mos_g107(delay * NS, concealed))
 }

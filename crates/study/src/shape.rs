@@ -14,47 +14,48 @@ pub fn shape(scenario: &Scenario) -> Shape {
         flows: scenario
             .flows
             .iter()
-            .map(|flow| match &flow.app {
-                App::Tcp { traffic, transport, .. } => FlowShape {
-                    // These share connections, so they are not compared with a transfer alone.
-                    empty: (!matches!(
-                        traffic,
-                        Traffic::Page(_) | Traffic::Requests(_) | Traffic::Rpm(_)
-                    ))
-                    .then(|| empty_path(&ports, flow, transport)),
-                    transfer: match traffic {
-                        Traffic::Bulk(config) => config.bytes,
-                        Traffic::OnOff(_)
-                        | Traffic::Arrivals(_)
-                        | Traffic::Page(_)
-                        | Traffic::Requests(_)
-                        | Traffic::Rpm(_) => None,
-                    },
-                    writes_without_limit: transport.send_buffer == SendBuffer::UNLIMITED
-                        && matches!(
-                            traffic,
-                            Traffic::OnOff(_)
-                                | Traffic::Bulk(BulkConfig { rate: None, bytes: None })
-                        ),
-                    ..match traffic {
-                        Traffic::Arrivals(_) => FlowShape::arrivals(&flow.name),
-                        Traffic::Page(_) => FlowShape::page(&flow.name),
-                        Traffic::Requests(_) => FlowShape::requests(&flow.name),
-                        Traffic::Rpm(_) => FlowShape::rpm(&flow.name),
-                        Traffic::Bulk(_) | Traffic::OnOff(_) => FlowShape::tcp(&flow.name),
-                    }
-                },
-                App::Ping(_) => FlowShape::ping(&flow.name),
-                App::External(app) if app.0.is_tcp() => {
-                    FlowShape { transfer: app.0.transfer(), ..FlowShape::tcp(&flow.name) }
-                }
-                App::Udp(_) | App::External(_) => FlowShape::udp(&flow.name),
-            })
+            .map(|flow| FlowShape { stop: flow.stop, ..of_app(&ports, flow) })
             .collect(),
         links: ports.iter().map(|port| LinkShape { name: port.name.clone() }).collect(),
         duration: scenario.duration,
         warmup: scenario.warmup,
         step: scenario.step,
+    }
+}
+
+/// Of a flow, without the time at which it stops.
+fn of_app(ports: &[PortShape], flow: &Flow) -> FlowShape {
+    match &flow.app {
+        App::Tcp { traffic, transport, .. } => FlowShape {
+            // These share connections, so they are not compared with a transfer alone.
+            empty: (!matches!(traffic, Traffic::Page(_) | Traffic::Requests(_) | Traffic::Rpm(_)))
+                .then(|| empty_path(ports, flow, transport)),
+            transfer: match traffic {
+                Traffic::Bulk(config) => config.bytes,
+                Traffic::OnOff(_)
+                | Traffic::Arrivals(_)
+                | Traffic::Page(_)
+                | Traffic::Requests(_)
+                | Traffic::Rpm(_) => None,
+            },
+            writes_without_limit: transport.send_buffer == SendBuffer::UNLIMITED
+                && matches!(
+                    traffic,
+                    Traffic::OnOff(_) | Traffic::Bulk(BulkConfig { rate: None, bytes: None })
+                ),
+            ..match traffic {
+                Traffic::Arrivals(_) => FlowShape::arrivals(&flow.name),
+                Traffic::Page(_) => FlowShape::page(&flow.name),
+                Traffic::Requests(_) => FlowShape::requests(&flow.name),
+                Traffic::Rpm(_) => FlowShape::rpm(&flow.name),
+                Traffic::Bulk(_) | Traffic::OnOff(_) => FlowShape::tcp(&flow.name),
+            }
+        },
+        App::Ping(_) => FlowShape::ping(&flow.name),
+        App::External(app) if app.0.is_tcp() => {
+            FlowShape { transfer: app.0.transfer(), ..FlowShape::tcp(&flow.name) }
+        }
+        App::Udp(_) | App::External(_) => FlowShape::udp(&flow.name),
     }
 }
 

@@ -48,7 +48,7 @@ impl Datagrams {
     pub(super) fn on_media_sent(&mut self, now: Time, rtp: &RtpBody, bytes: u32) {
         self.gaps.sent += 1;
         self.sent_in_row += u64::from(bytes);
-        if matches!(rtp.stream, RtpStream::Repair | RtpStream::Padding) {
+        if matches!(rtp.stream, RtpStream::Repair | RtpStream::Padding | RtpStream::Audio) {
             self.on_other_sent(now, rtp);
         }
     }
@@ -97,11 +97,11 @@ impl Datagrams {
         }
     }
 
-    pub(super) fn close_row(&mut self, length: Span, row: &mut FlowRow) {
+    pub(super) fn close_row(&mut self, length: Span, has_stopped: bool, row: &mut FlowRow) {
         let delays = self.frames.delays_in_row().unwrap_or([f64::NAN; 2]);
         [row.frame_delay_p50_ms, row.frame_delay_max_ms] = delays.map(|ns| (ns / 1e6) as f32);
         if let Some(rest) = &mut self.rest {
-            rest.media.close_row(length, self.sent_in_row, row);
+            rest.media.close_row(length, has_stopped, self.sent_in_row, row);
         }
         self.sent_in_row = 0;
     }

@@ -35,6 +35,7 @@ pub(super) struct FlowState {
     at_warmup: Counts,
     at_row: Counts,
     warmup: Time,
+    stop: Time,
 
     srtt: Histogram,
     cwnd: Histogram,
@@ -83,6 +84,7 @@ impl FlowState {
             at_warmup: Counts::default(),
             at_row: Counts::default(),
             warmup,
+            stop: shape.stop.map_or(Time::NEVER, |stop| Time::ZERO + stop),
             srtt: histogram.clone(),
             cwnd: histogram.clone(),
             inflight: histogram.clone(),
@@ -242,8 +244,8 @@ impl FlowState {
         self.phases.end_warmup(warmup);
     }
 
-    /// Fills in what happened in the row, and begins the next.
-    pub(super) fn close_row(&mut self, length: Span, row: &mut FlowRow) {
+    /// Fills in what happened in the row, which ends at `end`, and begins the next.
+    pub(super) fn close_row(&mut self, end: Time, length: Span, row: &mut FlowRow) {
         let delta = self.total - self.at_row;
         let (mut rtt, rtts) = self.rtt.close_row([0.5, 0.95]);
         rtt.merge(&self.ping_in_row);
@@ -268,7 +270,7 @@ impl FlowState {
         row.owd_max_ms = ms(owd_max);
         row.dropped_pkts = dropped;
         row.dropped_share = if sent == 0 { f32::NAN } else { dropped / sent as f32 };
-        self.datagrams.close_row(length, row);
+        self.datagrams.close_row(length, end > self.stop, row);
     }
 
     pub(super) fn mix(&self, digest: &mut Digest) {

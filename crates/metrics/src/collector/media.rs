@@ -134,7 +134,7 @@ impl Media {
         self.control = Some(*control);
     }
 
-    /// What else than media is sent.
+    /// What else than video is sent.
     pub(super) fn on_other_sent(&mut self, now: Time, rtp: &RtpBody) {
         match rtp.stream {
             RtpStream::Repair => {
@@ -142,7 +142,8 @@ impl Media {
                 self.freezes.on_copy(now, rtp.sequence);
             }
             RtpStream::Padding => self.total.padding_packets += 1,
-            RtpStream::Video | RtpStream::Audio | RtpStream::Fec => {}
+            RtpStream::Audio => self.voice.total.sent += 1,
+            RtpStream::Video | RtpStream::Fec => {}
         }
     }
 
@@ -164,12 +165,21 @@ impl Media {
         }
     }
 
-    /// Fills in what is of calls only, in which so many bytes were sent.
+    /// Fills in what is of calls only, in which so many bytes were sent. A call that has stopped has no target.
     #[inline]
-    pub(super) fn close_row(&mut self, length: Span, sent: u64, row: &mut FlowRow) {
+    pub(super) fn close_row(
+        &mut self,
+        length: Span,
+        has_stopped: bool,
+        sent: u64,
+        row: &mut FlowRow,
+    ) {
         if let Some(control) = self.control {
             self.sent_in_row += sent;
-            self.fill_row_of_call(length, &control, row);
+            self.fill_row_of_call(length, row);
+            if !has_stopped {
+                self.fill_row_of_control(&control, row);
+            }
         }
         self.at_row = self.total;
         self.sent_in_row = 0;
@@ -177,22 +187,25 @@ impl Media {
     }
 
     #[inline(never)]
-    fn fill_row_of_call(&mut self, length: Span, control: &RateControl, row: &mut FlowRow) {
+    fn fill_row_of_call(&mut self, length: Span, row: &mut FlowRow) {
         let frames = self.total - self.at_row;
-        let known = |bits: Option<f64>| bits.map_or(f32::NAN, |bits| (bits / 1e6) as f32);
-        self.target.record(control.target.as_bps());
-        row.target_mbps = control.target.as_mbps() as f32;
         row.sent_mbps = mbps(self.sent_in_row, length) as f32;
         row.received_mbps = mbps(self.arrived_in_row, length) as f32;
-        row.delay_based_mbps = known(control.delay_based);
-        row.loss_based_mbps = known(control.loss_based);
-        row.acknowledged_mbps = known(control.acknowledged);
         row.frames_encoded = frames.encoded as f32;
         row.frames_rendered = frames.rendered as f32;
         row.frames_dropped = frames.dropped as f32;
         if let Some(offsets) = &mut self.voice.offsets {
             row.av_offset_mean_ms = offsets.close_row();
         }
+    }
+
+    fn fill_row_of_control(&mut self, control: &RateControl, row: &mut FlowRow) {
+        let known = |bits: Option<f64>| bits.map_or(f32::NAN, |bits| (bits / 1e6) as f32);
+        self.target.record(control.target.as_bps());
+        row.target_mbps = control.target.as_mbps() as f32;
+        row.delay_based_mbps = known(control.delay_based);
+        row.loss_based_mbps = known(control.loss_based);
+        row.acknowledged_mbps = known(control.acknowledged);
     }
 
     pub(super) fn finish(self) -> MediaMetrics {

@@ -57,6 +57,8 @@ pub struct FlowShape {
     pub empty: Option<EmptyPath>,
     /// Bytes that it transfers over its only connection, if they are limited.
     pub transfer: Option<u64>,
+    /// When it stops, if it does before the run's end.
+    pub stop: Option<Span>,
     /// Nothing says how much its application has written, where that is not counted: it writes without an end, and no buffer limits it.
     pub writes_without_limit: bool,
 }
@@ -91,7 +93,7 @@ impl FlowShape {
     }
 
     const fn of(kind: FlowKind, name: String) -> Self {
-        Self { name, kind, empty: None, transfer: None, writes_without_limit: false }
+        Self { name, kind, empty: None, transfer: None, stop: None, writes_without_limit: false }
     }
 }
 
@@ -293,7 +295,7 @@ impl Collector {
         let length = end.since(self.row_began);
         self.rows.end(end.as_secs_f64());
         for (index, flow) in self.flows.iter_mut().enumerate() {
-            flow.close_row(length, self.rows.begin_flow(index));
+            flow.close_row(end, length, self.rows.begin_flow(index));
         }
         for (index, link) in self.links.iter_mut().enumerate() {
             link.close_row(length, self.rows.begin_link(index));

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use sojourn_core::{
     Body, Direction, DropReason, Ecn, FlowSample, FrameEvent, FrameStage, HostId, Packet,
-    QueueSample, Rate, RtpBody, RtpStream, SegmentBody, TcpEcn,
+    QueueSample, Rate, RateControl, RtpBody, RtpStream, SegmentBody, TcpEcn,
 };
 
 use super::*;
@@ -1201,4 +1201,51 @@ fn a_freeze_after_a_long_outage_ends_with_the_first_frame_that_waited() {
     assert_eq!((freeze.from, freeze.to), (at(10_990), at(90_100)));
     assert_eq!((freeze.after, freeze.frame, freeze.never_shown), (999, 1000, 0));
     assert_eq!(run.flows[0].frames.pauses.total, ms_span(79_110));
+}
+
+#[test]
+fn a_call_has_a_target_until_it_stops() {
+    let mut collector = Collector::new(Shape {
+        flows: vec![FlowShape { stop: Some(ms_span(500)), ..FlowShape::udp("a") }],
+        links: vec![],
+        duration: Span::from_secs(2),
+        warmup: Span::ZERO,
+        step: ms_span(100),
+    });
+    for (now, mbps) in [(0, 1), (250, 3)] {
+        let target = Rate::from_bps(mbps * 1_000_000);
+        let control = RateControl { target, ..RateControl::default() };
+        collector.record(at(now), A, &Event::RateControl(&control));
+    }
+    let run = collector.finish(at(2000));
+    near(value(&run, "target_mean_mbps"), (2.0 * 1.0 + 3.0 * 3.0) / 5.0);
+    let rows = &run.series.flows[0];
+    assert_eq!(rows.target_mbps[..5], [1.0, 1.0, 3.0, 3.0, 3.0]);
+    assert!(rows.target_mbps[5..].iter().all(|target| target.is_nan()));
+    assert!(rows.sent_mbps.iter().all(|sent| *sent == 0.0));
+}
+
+/// Nothing of a voice arrives, so it has the lowest score. A call without a voice has none.
+#[test]
+fn a_voice_of_which_nothing_arrives_has_the_lowest_score() {
+    let mut collector = collector([FlowShape::udp, FlowShape::udp]);
+    for (flow, stream) in [(0, RtpStream::Audio), (1, RtpStream::Video)] {
+        let body = Body::Rtp(RtpBody {
+            number: 0,
+            transport: 0,
+            sequence: 0,
+            frame: 0,
+            captured: at(3000),
+            stamp: at(3000),
+            part: 0,
+            parts: 1,
+            stream,
+            is_key: true,
+        });
+        let packet = packet(flow, at(3000), 100, body);
+        collector.record(at(3000), Who::Flow(FlowId(flow)), &Event::Sent { packet: &packet });
+    }
+    let run = collector.finish(Time::ZERO + Span::from_secs(10));
+    let scores = [0, 1].map(|flow: usize| run.flows[flow].value("mos_voice"));
+    assert_eq!(scores, [Some(1.0), None]);
 }
