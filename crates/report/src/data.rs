@@ -665,6 +665,9 @@ pub(crate) trait Extent {
     /// Whether samples of the metric are missing in any scenario.
     fn lacks(&self, subject: &Subject, metric: &str) -> bool;
 
+    /// Whether the metric is above zero in any run.
+    fn occurs(&self, subject: &Subject, metric: &str) -> bool;
+
     /// Whether the subject has this metric in any run, or would have it if any of its samples were
     /// there.
     fn was_asked(&self, subject: &Subject, metric: &str) -> bool {
@@ -687,6 +690,11 @@ impl Extent for Data<'_> {
 
     fn lacks(&self, subject: &Subject, metric: &str) -> bool {
         self.points_of_all(subject, metric).any(|points| points.counted().lacking().is_some())
+    }
+
+    fn occurs(&self, subject: &Subject, metric: &str) -> bool {
+        let occurs = |points: Points| points.points.iter().any(|point| point.value > 0.0);
+        self.points_of_all(subject, metric).any(occurs)
     }
 }
 

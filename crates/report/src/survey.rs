@@ -294,6 +294,10 @@ impl Extent for Found<'_> {
     fn lacks(&self, subject: &Subject, metric: &str) -> bool {
         self.cell(subject, metric).is_some_and(|cell| cell.lacks)
     }
+
+    fn occurs(&self, subject: &Subject, metric: &str) -> bool {
+        self.cell(subject, metric).is_some_and(|cell| cell.occurs)
+    }
 }
 
 /// A metric of a subject.
@@ -308,6 +312,8 @@ struct Cell<'a> {
     /// Of the others: whether any of them was asked for it, and lacks samples of it.
     were_asked: bool,
     lacks: bool,
+    /// It is above zero in any run.
+    occurs: bool,
     /// What each of those that are listed shows, with [`Lines::END`] behind it.
     texts: String,
     /// The mean of each of them; not-a-number where nothing is shown.
@@ -353,6 +359,7 @@ impl<'a> Cell<'a> {
             moments: Moments::default(),
             were_asked: false,
             lacks: false,
+            occurs: false,
             texts: String::new(),
             values: Vec::new(),
             data,
@@ -362,6 +369,7 @@ impl<'a> Cell<'a> {
     fn add(&mut self, rows: &BySubject<'_>) {
         if let Some((value, _)) = self.tally.add(self.reading, &rows[self.subject]) {
             self.moments.add(value);
+            self.occurs |= value > 0.0;
         }
     }
 

@@ -1270,6 +1270,31 @@ fn the_first_column_of_requests_is_how_long_they_took() {
     assert_eq!(first, Some("fct_p50_ms"));
 }
 
+/// A minute of dead picture is a pause and no freeze.
+#[test]
+fn pauses_have_a_column_where_there_are_any() {
+    let mut results = specimen::results();
+    for metric in results.table.metrics.iter_mut() {
+        *metric = metric.replace("ping_p50_ms", "freeze_ms").replace("ping_p95_ms", "pause_ms");
+    }
+    for flow in flows(&mut results.plan) {
+        if flow.app == "ping" {
+            flow.app = "call".into();
+        }
+    }
+    let columns = |results: &Results| {
+        let page = page(results);
+        ["freeze_ms", "pause_ms"]
+            .map(|metric| page.contains(&format!("<th scope=\"col\" title=\"{metric}\"")))
+    };
+    assert_eq!(columns(&results), [true, true]);
+    let pauses = results.table.metrics.iter().position(|name| name == "pause_ms").unwrap();
+    for row in results.table.rows.iter_mut().filter(|row| row.values.get(pauses).is_some()) {
+        row.values.set(pauses, Some(0.0));
+    }
+    assert_eq!(columns(&results), [true, false]);
+}
+
 #[test]
 fn harm_is_against_solo_runs_and_by_seed() {
     let mut results = specimen::results();

@@ -25,6 +25,7 @@ pub(crate) const USUAL: &[&str] = &[
     "mos",
     "loss_share",
     "freeze_ms",
+    "pause_ms",
     "stall100_ms",
     "frame_delay_p95_ms",
     "completion_mean_ms",
@@ -62,6 +63,7 @@ const FRAMES: &[&str] = &[
     "frame_gap_p99_ms",
     "stall100_ms",
     "freeze_ms",
+    "pause_ms",
     "loss_share",
     "goodput_mbps",
 ];
@@ -69,6 +71,7 @@ const CALL: &[&str] = &[
     "frame_delay_p50_ms",
     "frame_delay_p95_ms",
     "freeze_ms",
+    "pause_ms",
     "rendered_fps",
     "received_mbps",
     "loss_share",
@@ -131,6 +134,9 @@ const BULK: &[&str] = &[
 /// For runs that last until their transfers are done.
 const RUN_UNTIL: &[&str] =
     &["end_ms", "transfers_done", "transfers_begun", "goodput_sum_mbps", "jain", "min_max"];
+
+/// What hardly any run has. It has a column only where a run does.
+const RARE: &[&str] = &["pause_ms"];
 
 /// The most columns that fit.
 const MOST: usize = 8;
@@ -205,6 +211,7 @@ fn plainly_counted(metric: &str) -> Option<String> {
 /// equals plain counting; so it is shown only where some had not ended.
 pub(crate) fn shows(extent: &dyn Extent, subject: &Subject, metric: &str) -> bool {
     match plainly_counted(metric) {
+        _ if RARE.contains(&metric) => extent.occurs(subject, metric),
         Some(plain) => extent.has(subject, metric) && extent.lacks(subject, &plain),
         None => extent.was_asked(subject, metric),
     }
