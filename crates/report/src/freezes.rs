@@ -58,7 +58,7 @@ pub(crate) fn cause(freeze: &Freeze) -> String {
         match &freeze.last {
             Some(last) => format!(
                 "packet {} of frame {frame} was {} under way{}",
-                last.sequence,
+                header(last.sequence),
                 ms(last.arrived_s - last.sent_s),
                 if last.is_repair { ", repeated" } else { "" }
             ),
@@ -77,7 +77,7 @@ pub(crate) fn cause(freeze: &Freeze) -> String {
 /// The first packet that was lost, how many more there are, and where.
 fn what_was_lost(freeze: &Freeze) -> String {
     let mut text = match freeze.lost.first() {
-        Some(first) => format!("packet {} of frame {}", first.sequence, first.frame),
+        Some(first) => format!("packet {} of frame {}", header(first.sequence), first.frame),
         None => "packets".to_owned(),
     };
     match freeze.lost_packets {
@@ -105,7 +105,7 @@ fn lost_words(freeze: &Freeze) -> String {
         let whole = ms((received - sent).max(0.0));
         text += &format!("; frame {} was whole {whole} after it had left", freeze.frame);
         if let Some(last) = freeze.last.as_ref().filter(|last| last.is_repair) {
-            text += &format!(", with packet {} repeated", last.sequence);
+            text += &format!(", with packet {} repeated", header(last.sequence));
         }
     }
     text
@@ -116,7 +116,7 @@ pub(crate) fn lost(freeze: &Freeze) -> Vec<String> {
     let said = |lost: &LostPacket| {
         format!(
             "{}{} of frame {}: {} {}, {:.3} s",
-            lost.sequence,
+            header(lost.sequence),
             if lost.is_repair { " (repeated)" } else { "" },
             lost.frame,
             lost.queue,
@@ -153,13 +153,18 @@ pub(crate) fn repairs(freeze: &Freeze) -> Vec<String> {
     };
     let said = |sequence: u32| {
         let (asked, copies) = (times(sequence, false), times(sequence, true));
-        let mut text = format!("{sequence} asked for at {asked} s");
+        let mut text = format!("{} asked for at {asked} s", header(sequence));
         if !copies.is_empty() {
             text += &format!(", copies left at {copies} s");
         }
         text
     };
     sequences.into_iter().map(said).collect()
+}
+
+/// The number that the packet's RTP header has; it begins anew after 65535.
+fn header(sequence: u32) -> u16 {
+    sequence as u16
 }
 
 pub(crate) fn ms(seconds: f64) -> String {
@@ -248,6 +253,30 @@ mod tests {
                 "1 more"
             ]
         );
+    }
+
+    /// 559 134 is 8 times 65 536 and 34 846.
+    #[test]
+    fn packets_have_the_numbers_of_their_headers() {
+        let packet = LostPacket {
+            sequence: 559_134,
+            frame: 300,
+            is_repair: false,
+            sent_s: 10.0,
+            lost_s: 10.0005,
+            queue: "queue".into(),
+            why: "full".into(),
+        };
+        let step = RepairStep { sequence: 559_134, at_s: 10.04, is_copy: false };
+        let freeze = Freeze {
+            lost: vec![packet],
+            lost_packets: 1,
+            repairs: vec![step],
+            ..late(9.99, 10.0, 10.4)
+        };
+        assert!(cause(&freeze).starts_with("packet 34846 of frame 300 lost"), "{}", cause(&freeze));
+        assert_eq!(lost(&freeze), ["34846 of frame 300: queue full, 10.001 s"]);
+        assert_eq!(super::repairs(&freeze), ["34846 asked for at 10.040 s"]);
     }
 
     #[test]

@@ -211,7 +211,7 @@ pub(super) fn table(out: &mut String, data: &Data<'_>, run: u32) {
     let planned = &data.plan.runs[run as usize];
     let warmup = data.plan.scenarios[planned.scenario as usize].warmup_s;
     *out += "<p class=\"caption\">When its picture stood still, by libwebrtc’s rule, and why. Frames are counted \
-             from 0, packets by their RTP sequence numbers.</p><div class=\"wide\"><table \
+             from 0. Packets have the sequence numbers of their RTP headers, which begin anew after 65535.</p><div class=\"wide\"><table \
              class=\"numbers freezes\"><thead><tr><th scope=\"col\">call</th><th scope=\"col\">from \
              (s)</th><th scope=\"col\">for (ms)</th><th scope=\"col\">until frame</th><th \
              scope=\"col\">because</th><th scope=\"col\">packets lost</th><th scope=\"col\">asked for, and \
@@ -247,7 +247,7 @@ pub(super) fn table(out: &mut String, data: &Data<'_>, run: u32) {
         out,
         "<p class=\"command\">In text: <code>sojourn show {folder} {run}</code>. Every packet, for Wireshark: \
          <code>sojourn export {folder} {run} --format pcap --out run.pcapng</code>, then the filter \
-         <code>rtp.seq == N &amp;&amp; rtp.p_type == 96</code> for packet N. Copies of it have numbers of their own (type 97), \
+         <code>rtp.seq == N &amp;&amp; rtp.p_type == 96</code> for packet N; of several, it is the last before the time at which it was lost. Copies of it have numbers of their own (type 97), \
          and N in the first two bytes of their payload.</p>"
     );
 }
