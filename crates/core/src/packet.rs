@@ -207,6 +207,9 @@ pub struct RtpBody {
     pub transport: u32,
     /// The sequence number in its stream; of a retransmission, the one that it repeats.
     pub sequence: u32,
+    /// The lowest 16 bits of the sequence number in its header: of a retransmission and of padding, those of their own stream
+    /// (RFC 4588 section 4).
+    pub header_sequence: u16,
     /// Which frame of its stream it carries.
     pub frame: u32,
     /// When that was captured; the timestamp on the wire is this moment in ticks of the stream's clock.
@@ -232,6 +235,19 @@ pub enum RtpStream {
     Fec,
     /// Load without content, for a probe or to keep the rate up.
     Padding,
+}
+
+impl RtpStream {
+    /// The synchronisation source of its packets, in RTP and in RTCP. Repairs and padding share one (RFC 4588 section 8.3); parity
+    /// of RFC 5109 has the video's.
+    pub const fn source(self) -> u32 {
+        match self {
+            Self::Video => 1,
+            Self::Repair | Self::Padding => 3,
+            Self::Audio => 4,
+            Self::Fec => 5,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -20,7 +20,7 @@ use crate::receive::{
 };
 use crate::rtcp::{
     self, Block, CcfbArrivals, Extended, Message, Nack, ReceiverReport, ReferenceTime, Remb, SRTCP,
-    SenderReport, TwccArrivals, ntp_middle, source_of, unwrap, write_key_request,
+    SenderReport, TwccArrivals, ntp_middle, unwrap, write_key_request,
 };
 use crate::rtp::{
     IP_UDP, RTP, RTX, SRTP, VIDEO_CLOCK, VOICE_CLOCK, abs_send_time, video_ticks, voice_ticks,
@@ -223,10 +223,10 @@ impl<const PARITY: bool> Receiver<PARITY> {
             assembler: Assembler::new(),
             jitter: Jitter::new(),
             timing: Timing::new(spec.decoding, spec.showing, spec.playout_delay),
-            statistics: Statistics::default(),
+            statistics: Statistics::new(RtpStream::Video, VIDEO_CLOCK),
             audio: call.voice().map(|voice| Audio {
                 neteq: NetEq::new(voice.frame),
-                statistics: Statistics::default(),
+                statistics: Statistics::new(RtpStream::Audio, VOICE_CLOCK),
                 has_feedback: spec.audio_feedback,
                 around: call.packetiser().around(),
                 tick_at: Time::NEVER,
@@ -262,7 +262,7 @@ impl<const PARITY: bool> Receiver<PARITY> {
             }
         }
         let heard = Heard {
-            source: source_of(rtp.stream),
+            source: rtp.stream.source(),
             is_audio: rtp.stream == RtpStream::Audio,
             transport: rtp.transport,
             ends_frame: rtp.stream == RtpStream::Video && rtp.part + 1 == rtp.parts,
@@ -563,7 +563,7 @@ impl<const PARITY: bool> Receiver<PARITY> {
     }
 
     fn on_sender_report(&mut self, now: Time, report: &SenderReport) {
-        let is_audio = report.source == source_of(RtpStream::Audio);
+        let is_audio = report.source == RtpStream::Audio.source();
         if !is_audio {
             self.statistics.on_sender_report(now, report.sent);
         }

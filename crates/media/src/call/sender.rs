@@ -20,7 +20,7 @@ use crate::fec::{FecScheme, Generator, Header, Parity, Protected, Protection, Pr
 use crate::receive::jitter_of;
 use crate::rtcp::{
     self, Block, Ccfb, Extended, LARGEST_OFFSET, LastReference, Message, SenderReport,
-    SinceReference, Twcc, arrived_at, ntp_middle, source_of, unwrap,
+    SinceReference, Twcc, arrived_at, ntp_middle, unwrap,
 };
 use crate::rtp::{IP_UDP, RTP, RTX, SRTP, abs_send_time, video_ticks, voice_ticks};
 use crate::send::{Adjuster, Item, Pacer, PacerConfig, Packetiser, Release, overhead_of};
@@ -74,6 +74,8 @@ pub(super) struct Sender<const PARITY: bool> {
     /// The next number of a packet of any kind, and of one of media.
     number: u32,
     transport: u32,
+    /// The last sequence number in the stream of repetitions and padding.
+    repairs: u16,
     flight: Flight,
     history: History,
     /// What was sent in the last second: all video, and the part that was sent again.
@@ -266,6 +268,7 @@ impl<const PARITY: bool> Sender<PARITY> {
             outputs: Outputs { phase: "", ..outputs },
             number: 0,
             transport: 0,
+            repairs: 0,
             flight: Flight::default(),
             history: History::new(call.copies()),
             sent: Window::default(),
@@ -462,7 +465,8 @@ impl<const PARITY: bool> Sender<PARITY> {
                 }
             }
             Message::ReceiverReport(report) => {
-                if let Some(block) = report.blocks.first() {
+                let video = RtpStream::Video.source();
+                if let Some(block) = report.blocks.iter().find(|block| block.source == video) {
                     self.on_block(now, block);
                 }
             }
@@ -543,7 +547,7 @@ impl<const PARITY: bool> Sender<PARITY> {
         let transport = match self.feedback {
             FeedbackKind::Ccfb if is_reported => {
                 let source =
-                    if PARITY { self.source_of(item.stream) } else { source_of(item.stream) };
+                    if PARITY { self.source_of(item.stream) } else { item.stream.source() };
                 self.flight.number_in(source, sent.number)
             }
             _ => self.transport,
@@ -573,10 +577,18 @@ impl<const PARITY: bool> Sender<PARITY> {
             RtpStream::Repair => self.history.stamp(now, item.sequence),
             _ => now,
         };
+        let header_sequence = match item.stream {
+            RtpStream::Repair | RtpStream::Padding => {
+                self.repairs = self.repairs.wrapping_add(1);
+                self.repairs
+            }
+            _ => item.sequence as u16,
+        };
         let body = Body::Rtp(RtpBody {
             number: self.number,
             transport,
             sequence: item.sequence,
+            header_sequence,
             frame: item.frame,
             captured: item.captured,
             stamp,
@@ -609,7 +621,7 @@ impl<const PARITY: bool> Sender<PARITY> {
     fn source_of(&self, stream: RtpStream) -> u32 {
         match &self.fec {
             Some(fec) if stream == RtpStream::Fec => fec.scheme.source(),
-            _ => source_of(stream),
+            _ => stream.source(),
         }
     }
 
@@ -658,7 +670,7 @@ impl<const PARITY: bool> Sender<PARITY> {
     }
 
     fn report(&mut self, now: Time, stream: RtpStream, around: &mut Around<'_>) -> Packet {
-        let (source, sent) = (source_of(stream), ntp_middle(now));
+        let (source, sent) = (stream.source(), ntp_middle(now));
         let bytes = match &self.audio {
             Some(audio) if stream == RtpStream::Audio => {
                 // A packet has the time at which its sound was complete, and stands for that at which it began.

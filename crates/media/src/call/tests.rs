@@ -29,6 +29,8 @@ struct Seen {
     carried: Vec<u64>,
     feedback: Vec<u32>,
     repaired: u32,
+    /// Repetitions and padding.
+    not_media: u32,
     /// The longest time from a picture's capture until a copy of a packet of it left.
     oldest_copy: Span,
     /// Packets of parity that left, their IP bytes, and packets that were restored.
@@ -214,6 +216,13 @@ impl World {
         self.seen.offered += 1;
         if matches!(packet.body, Body::Rtp(rtp) if rtp.stream == RtpStream::Repair) {
             self.seen.repaired += 1;
+        }
+        if let Body::Rtp(RtpBody { stream, header_sequence, .. }) = packet.body
+            && matches!(stream, RtpStream::Repair | RtpStream::Padding)
+        {
+            // They have numbers of their own.
+            self.seen.not_media += 1;
+            assert_eq!(header_sequence, self.seen.not_media as u16);
         }
         if let Body::Rtp(RtpBody { stream: RtpStream::Repair, captured, .. }) = packet.body {
             self.seen.oldest_copy = self.seen.oldest_copy.max(now.since(captured));

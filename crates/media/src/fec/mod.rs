@@ -16,8 +16,6 @@ pub(crate) use recovery::Recovery;
 
 use sojourn_core::RtpStream;
 
-use crate::rtcp::source_of;
-
 /// How packets of parity are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FecScheme {
@@ -39,8 +37,8 @@ impl FecScheme {
     /// The synchronisation source of its packets.
     pub(crate) const fn source(self) -> u32 {
         match self {
-            Self::Ulpfec => source_of(RtpStream::Video),
-            Self::Flexfec => source_of(RtpStream::Fec),
+            Self::Ulpfec => RtpStream::Video.source(),
+            Self::Flexfec => RtpStream::Fec.source(),
         }
     }
 

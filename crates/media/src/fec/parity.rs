@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use sojourn_core::{RtpBody, RtpStream, Time};
 
 use super::FecScheme;
-use crate::rtcp::{source_of, unwrap};
+use crate::rtcp::unwrap;
 use crate::rtp::{RTP, video_ticks};
 
 /// A packet of video, as far as parity can restore it.
@@ -31,6 +31,7 @@ impl Protected {
             number: 0,
             transport: 0,
             sequence: self.sequence,
+            header_sequence: self.sequence as u16,
             frame: self.frame,
             captured: self.captured,
             stamp: self.captured,
@@ -182,7 +183,7 @@ impl Parity {
         bytes.extend(video_ticks(header.captured).to_be_bytes());
         bytes.extend(header.source.to_be_bytes());
         if scheme == FecScheme::Flexfec {
-            bytes.extend(source_of(RtpStream::Video).to_be_bytes());
+            bytes.extend(RtpStream::Video.source().to_be_bytes());
         }
         // RFC 8285 section 4.2: the transport-wide number is extension 1, abs-send-time extension 2.
         bytes.extend([0xbe, 0xde, 0, 2, 0x11]);

@@ -217,6 +217,7 @@ mod tests {
             number: 0,
             transport: 0,
             sequence: 10 * frame + u32::from(part),
+            header_sequence: 0,
             frame,
             captured: Time::from_nanos(u64::from(frame)),
             stamp: Time::from_nanos(u64::from(frame)),

@@ -4,11 +4,9 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use sojourn_core::{Ecn, RtpStream, Span, Time};
+use sojourn_core::{Ecn, Span, Time};
 
-use super::{
-    RECEIVER, SENDER, TRANSPORT_FEEDBACK, begin, finish, ntp_middle, put_u32, u16_at, u32_at,
-};
+use super::{RECEIVER, TRANSPORT_FEEDBACK, begin, finish, ntp_middle, put_u32, u16_at, u32_at};
 
 pub(super) const FORMAT: u8 = 11;
 
@@ -42,17 +40,6 @@ pub struct CcfbStream {
 pub struct CcfbArrival {
     pub ecn: Ecn,
     pub before: Option<u16>,
-}
-
-/// The synchronisation source that packets of a stream have: repairs and padding share one
-/// (RFC 4588 section 8.3).
-pub const fn source_of(stream: RtpStream) -> u32 {
-    match stream {
-        RtpStream::Video => SENDER,
-        RtpStream::Repair | RtpStream::Padding => 3,
-        RtpStream::Audio => 4,
-        RtpStream::Fec => 5,
-    }
 }
 
 impl Ccfb {

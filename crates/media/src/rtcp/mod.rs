@@ -12,7 +12,7 @@ mod reports;
 mod twcc;
 
 pub(crate) use ccfb::LARGEST_OFFSET;
-pub use ccfb::{Ccfb, CcfbArrival, CcfbArrivals, CcfbStream, arrived_at, source_of};
+pub use ccfb::{Ccfb, CcfbArrival, CcfbArrivals, CcfbStream, arrived_at};
 pub(crate) use extended::LastReference;
 pub use extended::{Extended, ReferenceTime, SinceReference};
 pub use nack::{Nack, write_key_request};
@@ -22,7 +22,7 @@ pub use twcc::{Twcc, TwccArrivals};
 
 use alloc::vec::Vec;
 
-use sojourn_core::{Span, Time};
+use sojourn_core::{RtpStream, Span, Time};
 
 /// What SRTCP adds: the index with its flag, and a tag of ten bytes (RFC 3711 section 3.4).
 pub const SRTCP: u32 = 14;
@@ -97,8 +97,8 @@ fn finish(mut message: Vec<u8>) -> Vec<u8> {
     message
 }
 
-/// Synchronisation sources; only their size matters, because a flow has one call.
-const SENDER: u32 = 1;
+/// The synchronisation sources of the video and of the receiver, which has no stream of its own.
+const SENDER: u32 = RtpStream::Video.source();
 const RECEIVER: u32 = 2;
 
 fn put_u32(message: &mut Vec<u8>, value: u32) {

@@ -4,14 +4,12 @@ use alloc::vec::Vec;
 
 use sojourn_core::{Span, Time};
 
-use super::{
-    RECEIVER, RECEIVER_REPORT, SENDER, SENDER_REPORT, begin, finish, put_u32, rtt_of, u32_at,
-};
+use super::{RECEIVER, RECEIVER_REPORT, SENDER_REPORT, begin, finish, put_u32, rtt_of, u32_at};
 
 /// A sender report without report blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderReport {
-    /// The stream that it is of, as [`source_of`](super::source_of) has it.
+    /// The synchronisation source of the stream that it is of.
     pub source: u32,
     /// When it was sent, in 1/65536 s: the middle of an NTP timestamp.
     pub sent: u32,
@@ -53,6 +51,8 @@ pub fn ntp_middle(now: Time) -> u32 {
 /// What a receiver reports of one stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Block {
+    /// The stream's synchronisation source.
+    pub source: u32,
     /// In 1/256.
     pub fraction_lost: u8,
     /// 24 bits, signed.
@@ -87,7 +87,7 @@ impl ReceiverReport {
         let mut message = begin(self.blocks.len() as u8, RECEIVER_REPORT);
         put_u32(&mut message, RECEIVER);
         for block in &self.blocks {
-            put_u32(&mut message, SENDER);
+            put_u32(&mut message, block.source);
             let lost = block.cumulative_lost.clamp(-0x80_0000, 0x7f_ffff) as u32 & 0xff_ffff;
             put_u32(&mut message, u32::from(block.fraction_lost) << 24 | lost);
             put_u32(&mut message, block.highest_sequence);
@@ -102,6 +102,7 @@ impl ReceiverReport {
         let block = |at: usize| {
             let lost = u32_at(body, at + 4)?;
             Some(Block {
+                source: u32_at(body, at)?,
                 fraction_lost: (lost >> 24) as u8,
                 cumulative_lost: (lost << 8) as i32 >> 8,
                 highest_sequence: u32_at(body, at + 8)?,
@@ -128,6 +129,7 @@ mod tests {
         assert_eq!(bytes.len(), 28);
         assert_eq!(SenderReport::read(&bytes[4..]), Some(sender));
         let block = Block {
+            source: 4,
             fraction_lost: 25,
             cumulative_lost: -3,
             highest_sequence: 70_000,

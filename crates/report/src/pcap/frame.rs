@@ -154,7 +154,7 @@ impl Connection {
             | Body::Rtp(RtpBody { number, .. }) => {
                 let payload = (packet.ip_len() as usize).saturating_sub(IPV4 + UDP);
                 let rtp = match &packet.body {
-                    Body::Rtp(rtp) => rtp_header(packet, rtp),
+                    Body::Rtp(rtp) => rtp_header(rtp),
                     _ => content.to_vec(),
                 };
                 let (source, destination) = ports(packet);
@@ -400,9 +400,8 @@ fn padded_options(mut options: Vec<u8>, headers: u32) -> Vec<u8> {
     options
 }
 
-/// RFC 3550 section 5.1. Repetitions (RFC 4588) say after it which packet they repeat; their own sequence
-/// numbers are those of transport-wide feedback.
-fn rtp_header(packet: &Packet, rtp: &RtpBody) -> Vec<u8> {
+/// RFC 3550 section 5.1. Repetitions (RFC 4588) say after it which packet they repeat.
+fn rtp_header(rtp: &RtpBody) -> Vec<u8> {
     let (kind, hertz) = match rtp.stream {
         RtpStream::Video => (96, 90_000),
         RtpStream::Repair => (97, 90_000),
@@ -410,15 +409,13 @@ fn rtp_header(packet: &Packet, rtp: &RtpBody) -> Vec<u8> {
         RtpStream::Fec => (118, 90_000),
         RtpStream::Audio => (111, 48_000),
     };
-    let is_repair = rtp.stream == RtpStream::Repair;
     let marker = u8::from(rtp.part + 1 == rtp.parts) << 7;
-    let own = if is_repair { rtp.transport } else { rtp.sequence };
     let ticks = u128::from(rtp.captured.as_nanos()) * hertz / 1_000_000_000;
     let mut out = vec![0x80, marker | kind];
-    out.extend((own as u16).to_be_bytes());
+    out.extend(rtp.header_sequence.to_be_bytes());
     out.extend((ticks as u32).to_be_bytes());
-    out.extend((packet.flow.0 << 8 | u32::from(kind)).to_be_bytes());
-    if is_repair {
+    out.extend(rtp.stream.source().to_be_bytes());
+    if rtp.stream == RtpStream::Repair {
         out.extend((rtp.sequence as u16).to_be_bytes());
     }
     out

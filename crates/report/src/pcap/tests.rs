@@ -1,8 +1,8 @@
 use std::collections::BTreeSet;
 
 use sojourn_core::{
-    AckBody, AckFlags, AckKind, ContentId, DropReason, Ecn, FlowId, HostId, SackBlock, SegmentBody,
-    Span, TcpEcn,
+    AckBody, AckFlags, AckKind, ContentId, DropReason, Ecn, FlowId, HostId, RtpBody, RtpStream,
+    SackBlock, SegmentBody, Span, TcpEcn,
 };
 
 use super::*;
@@ -362,4 +362,43 @@ fn windows_are_those_that_were_offered_in_units_of_the_scale() {
         of(Offer { first: 65_535, scale: 200 }, u32::MAX),
         (vec![65_535, 65_535, 4, 65_535], 14)
     );
+}
+
+/// RFC 3550 section 5.1: packets of a stream have one source and numbers that follow each other; repetitions and padding share theirs.
+#[test]
+fn packets_of_media_have_the_source_and_the_numbers_of_their_stream() {
+    let mut pcap = observer(Taps::default());
+    let streams = [
+        (RtpStream::Video, 70_000, 4464, 96, 1),
+        (RtpStream::Repair, 812, 7, 97, 3),
+        (RtpStream::Padding, 0, 8, 98, 3),
+        (RtpStream::Audio, 5, 5, 111, 4),
+    ];
+    for (number, (stream, sequence, header_sequence, ..)) in (0..).zip(streams) {
+        let sent = Time::from_nanos(1000 + u64::from(number));
+        let body = Body::Rtp(RtpBody {
+            number,
+            transport: 40 + number,
+            sequence,
+            header_sequence,
+            frame: 0,
+            captured: sent,
+            stamp: sent,
+            part: 0,
+            parts: 1,
+            stream,
+            is_key: false,
+        });
+        let sent = packet(3, Direction::Forward, sent.as_nanos(), 500, body);
+        pcap.record(sent.sent, Who::Flow(FlowId(0)), &Event::Sent { packet: &sent });
+    }
+    for (block, (.., header, kind, source)) in blocks(&pcap.finish().unwrap()).iter().zip(streams) {
+        let rtp = &block.2[42..];
+        assert_eq!(rtp[1] & 0x7f, kind);
+        assert_eq!(u16::from_be_bytes([rtp[2], rtp[3]]), header);
+        assert_eq!(u32::from_be_bytes([rtp[8], rtp[9], rtp[10], rtp[11]]), source);
+        if kind == 97 {
+            assert_eq!(u16::from_be_bytes([rtp[12], rtp[13]]), 812);
+        }
+    }
 }
