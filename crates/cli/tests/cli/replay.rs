@@ -56,6 +56,20 @@ fn a_call_replayed_through_its_own_controller_decides_the_same() {
     }
 }
 
+/// `gcc` looks at its congestion window at each capture, which changes what it decides.
+#[test]
+fn a_call_of_which_frames_are_left_out_is_replayed_the_same() {
+    let scratch = Scratch::new();
+    let falls = "rate  = \"steps 2mbit 6s 50kbit 3s 2mbit 100s\"";
+    scratch.write("call.toml", &CALL.replace("rate  = \"2Mbps\"", falls));
+    scratch.must(&["run", "call.toml", "--out", "out", "--no-report"]);
+    scratch.must(&["export", "out", "0", "--format", "call", "--out", "call.jsonl"]);
+    let words = ["replay", "call.jsonl", "--controller", "gcc", "--format", "json"];
+    let json = scratch.must(&words).json();
+    assert_eq!(json["differs_s"], serde_json::Value::Null, "{json}");
+    assert_eq!(json["replayed_decisions"], json["original_decisions"]);
+}
+
 #[test]
 fn another_controller_decides_otherwise_and_the_table_says_from_when_on() {
     let scratch = Scratch::new();
