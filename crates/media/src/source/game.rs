@@ -3,8 +3,8 @@
 //! The game renders at the display's beat, so intervals vary only by how long a frame takes to
 //! encode. Sizes are noisy; a cut or a sudden turn makes a frame larger. Encoders of games refresh
 //! the picture bit by bit, so there are no periodic key frames, but one may be asked for.
-//! What the player's hand does goes up as [`super::game_input`]. The coefficients that were measured
-//! of real services are not public in a form that we could read, so all shares are parameters.
+//! The coefficients that were measured of real services are not public in a form that we could
+//! read, so all shares are parameters.
 
 use alloc::boxed::Box;
 

@@ -6,7 +6,6 @@
 mod camera;
 mod frame_trace;
 mod game;
-mod game_input;
 mod hybrid;
 mod noise;
 mod registry;

@@ -11,7 +11,7 @@ use sojourn_core::param::Style;
 use sojourn_core::{Kind, Kinds, SpecError};
 
 use super::{Setup, Source, SourceModel, Voice};
-use super::{camera, frame_trace, game, game_input, hybrid, screen, statistical, voice};
+use super::{camera, frame_trace, game, hybrid, screen, statistical, voice};
 use crate::any::AnyParams;
 
 /// Every built-in kind, in the order of the documentation.
@@ -23,7 +23,6 @@ pub fn models() -> &'static [Kind<Config>] {
         kind::<hybrid::Config>(),
         kind::<screen::Config>(),
         kind::<game::Config>(),
-        kind::<game_input::Config>(),
         kind::<voice::Opus>(),
         kind::<voice::G711>(),
     ];
