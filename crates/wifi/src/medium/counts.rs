@@ -37,6 +37,8 @@ pub struct LinkCounts {
     pub airtime: Span,
     /// The medium's `exchanges`, as far as they are this link's.
     pub exchanges: Span,
+    /// Time on the air of its frames that overlapped with others, which count it too.
+    pub collisions: Span,
     /// Attempts to send data, or an RTS before it, and those of them that overlapped; frames on units of
     /// random access among them.
     pub attempts: u64,

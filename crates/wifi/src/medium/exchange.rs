@@ -455,6 +455,7 @@ impl<P: Reshape + Send> Medium<P> {
                     let counts = &mut self.counts[link / CATEGORIES];
                     counts.attempts += 1;
                     counts.collided += 1;
+                    counts.collisions += attempt.time;
                     counts.failed += if has_rts { 0 } else { u64::from(ppdu.psdu.mpdus) };
                     if has_rts {
                         self.air.rts += attempt.time;
@@ -471,6 +472,7 @@ impl<P: Reshape + Send> Medium<P> {
                 }
                 What::BlockAckReq { link } => {
                     self.air.block_ack_req += attempt.time;
+                    self.counts[link as usize / CATEGORIES].collisions += attempt.time;
                     Some(link as usize)
                 }
                 What::Several(several) => {

@@ -509,6 +509,13 @@ impl<P: Reshape + Send> Medium<P> {
             let whole = air.exchanges;
             return Err(format!("stations used the air for {stations} and the medium for {whole}"));
         }
+        let collided = self.counts.iter().fold(Span::ZERO, |sum, counts| sum + counts.collisions);
+        if collided < air.collisions {
+            let whole = air.collisions;
+            return Err(format!(
+                "stations' frames collided for {collided} and the medium's for {whole}"
+            ));
+        }
         let pending = self.pending_airtime();
         if self.next_wake().is_never() && !pending.is_zero() {
             return Err(format!(

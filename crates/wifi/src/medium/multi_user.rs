@@ -9,7 +9,7 @@ use sojourn_qdisc::Reshape;
 
 use super::attempt::{Attempt, Ppdu, Serving, Several, What, Within};
 use super::exchange::{Heard, lowest_rate};
-use super::{CATEGORIES, Config, Medium, Txop};
+use super::{CATEGORIES, Config, LinkCounts, Medium, Txop};
 use crate::mac::aggregation::Psdu;
 use crate::mac::edca::{AccessCategory, Parameters};
 use crate::mac::frames;
@@ -624,25 +624,31 @@ impl<P: Reshape + Send> Medium<P> {
                 multi.trigger_at = if asks { now + multi.config.interval } else { Time::NEVER };
             }
         }
-        self.share_exchange(&multi, several, end.since(now));
+        let stations = multi.psdus.len();
+        self.share(&multi, !is_down, stations, end.since(now), |counts| &mut counts.exchanges);
         self.multi = Some(multi);
         let heard = if is_answered { Heard::Answered } else { Heard::Nothing };
         self.conclude(now, attempt.edcaf, txop, winners, (end, at), heard, false);
     }
 
-    /// Divides the time for which the medium was used among the stations that it was used for.
-    fn share_exchange(&mut self, multi: &MultiUser, several: Several, time: Span) {
-        let is_up = usize::from(matches!(several, Several::Up { .. }));
-        let count = multi.psdus.len().max(1) as u64;
-        let share = time / count;
+    /// Divides time for which the medium was used among the ports that it was used for.
+    fn share(
+        &mut self,
+        multi: &MultiUser,
+        is_up: bool,
+        stations: usize,
+        time: Span,
+        of: fn(&mut LinkCounts) -> &mut Span,
+    ) {
+        let share = time / stations.max(1) as u64;
         let mut rest = time;
-        for psdu in multi.psdus.iter().skip(1) {
-            self.counts[2 * usize::from(psdu.station) + is_up].exchanges += share;
+        for psdu in multi.psdus[..stations].iter().skip(1) {
+            *of(&mut self.counts[2 * usize::from(psdu.station) + usize::from(is_up)]) += share;
             rest = rest.saturating_sub(share);
         }
-        let first = multi.psdus.first().map(|psdu| psdu.station);
+        let first = multi.psdus[..stations].first().map(|psdu| psdu.station);
         let first = first.or(multi.chosen.first().copied()).unwrap_or(0);
-        self.counts[2 * usize::from(first) + is_up].exchanges += rest;
+        *of(&mut self.counts[2 * usize::from(first) + usize::from(is_up)]) += rest;
     }
 
     /// Settles a downlink PPDU: returns the end of what was sent, the end that bystanders expect, and
@@ -936,7 +942,11 @@ impl<P: Reshape + Send> Medium<P> {
                 self.count_several(&multi, time, multi.psdus.len() as u64);
             }
         }
-        if matches!(several, Several::Down { .. }) {
+        let is_down = matches!(several, Several::Down { .. });
+        // Of what stations send when they are asked, nothing is known before.
+        let stations = if is_down { multi.psdus.len() } else { 0 };
+        self.share(&multi, !is_down, stations, time, |counts| &mut counts.collisions);
+        if is_down {
             self.air.attempts += 1;
             self.air.collided += 1;
             for psdu in &multi.psdus {

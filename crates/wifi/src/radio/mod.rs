@@ -307,9 +307,10 @@ impl<P: Carried> Carrier<P> for Radio<P> {
 
     fn sample(&self, now: Time, port: PortId) -> QueueSample {
         let (own, ledger) = (self.own(port), self.ledger(port));
-        let (rate, used) = (self.medium.mode(own).rate(), self.medium.counts(own).exchanges);
-        // Time is counted as the bytes that could have been sent in it, so utilisation is a share
-        // of the air.
+        let LinkCounts { exchanges, collisions, .. } = self.medium.counts(own);
+        let (rate, used) = (self.medium.mode(own).rate(), exchanges + collisions);
+        // Time is counted as the bytes that could have been sent in it, so utilisation is the share of time for which
+        // the medium is busy with what this port sends.
         let bytes_in = |time: Span| rate.as_bps() as f64 / 8.0 * time.as_secs_f64();
         let is_waiting = ledger.waiting() > 0;
         QueueSample {
@@ -325,15 +326,19 @@ impl<P: Carried> Carrier<P> for Radio<P> {
     }
 
     fn details(&self, port: PortId) -> Vec<(&'static str, u64)> {
-        let counts = self.medium.counts(self.own(port));
+        let (counts, air) = (self.medium.counts(self.own(port)), self.medium.air());
         alloc::vec![
             ("airtime_us", counts.airtime.as_micros()),
             ("exchanges_us", counts.exchanges.as_micros()),
+            ("collisions_us", counts.collisions.as_micros()),
             ("attempts", counts.attempts),
             ("collided", counts.collided),
             ("ppdus", counts.ppdus),
             ("mpdus", counts.mpdus),
             ("mpdus_failed", counts.failed),
+            ("cell_idle_us", air.idle.as_micros()),
+            ("cell_exchanges_us", air.exchanges.as_micros()),
+            ("cell_collisions_us", air.collisions.as_micros()),
         ]
     }
 

@@ -52,32 +52,69 @@ fn a_radio_is_a_carrier() {
 fn a_packet_of_several_segments_is_sent_as_so_many() {
     let config = radio(&["ht mcs 7"], 0.0, BUFFER.into(), Limits::HT);
     let mut radio: Radio<Packet> = config.build(PortId(0), ADDRESS);
-    let wire_len = 14 + 4 * 1500;
-    let packet = Packet {
+    radio.offer(Time::ZERO, PortId(0), packet(4), &mut NoObserver);
+    let (arrived, _) = run(&mut radio);
+    assert_eq!((arrived, radio.counts(PortId(0)).mpdus), (4, 4));
+    assert_eq!(radio.books(PortId(0)).offered, u64::from(packet(4).wire_len));
+}
+
+fn packet(segments: u16) -> Packet {
+    Packet {
         flow: FlowId(0),
         connection: 0,
         direction: Direction::Forward,
         ecn: Ecn::NotEct,
         dscp: 0,
-        segments: 4,
-        wire_len,
+        segments,
+        wire_len: 14 + u32::from(segments) * 1500,
         hop: 0,
         src: HostId(0),
         dst: HostId(1),
         sent: Time::ZERO,
         body: Body::Datagram { number: 0, frame: 0, last: true },
-    };
-    radio.offer(Time::ZERO, PortId(0), packet, &mut NoObserver);
-    let mut arrived = 0;
+    }
+}
+
+/// Until nobody has anything to send: how many packets came out, and when that was.
+fn run(radio: &mut Radio<Packet>) -> (u32, Time) {
+    let (mut arrived, mut now) = (0, Time::ZERO);
     while !radio.next_wake().is_never() {
-        let now = radio.next_wake();
+        now = radio.next_wake();
         radio.on_wake(now, &mut NoObserver);
         while radio.poll_deliver(now).is_some() {
             arrived += 1;
         }
     }
-    assert_eq!((arrived, radio.counts(PortId(0)).mpdus), (4, 4));
-    assert_eq!(radio.books(PortId(0)).offered, u64::from(wire_len));
+    (arrived, now)
+}
+
+/// Ten stations send frames of equal length, so a collision of two keeps the medium busy once and is counted for both.
+#[test]
+fn the_utilisation_of_a_port_counts_its_frames_that_collide() {
+    let config = radio(&["ofdm 6"; 10], 0.0, BUFFER.into(), Limits::NONE);
+    let mut radio: Radio<Packet> = config.build(PortId(0), ADDRESS);
+    let up = || (0..10).map(|station| PortId(2 * station + 1));
+    for _ in 0..20 {
+        up().for_each(|port| radio.offer(Time::ZERO, port, packet(1), &mut NoObserver));
+    }
+    let (_, now) = run(&mut radio);
+    let (air, whole) = (radio.air(), now.since(Time::ZERO).as_secs_f64());
+    let utilisation = up().map(|port| {
+        let sample = radio.sample(now, port);
+        sample.medium_bytes as f64 / sample.capacity_bytes.expect("a limit")
+    });
+    let utilisation: f64 = utilisation.sum();
+    let part = |span: Span| span.as_secs_f64() / whole;
+    let (exchanges, collisions) = (part(air.exchanges), part(air.collisions));
+    assert!(collisions > 0.1, "{air:?}");
+    let least = exchanges + 2.0 * collisions - 0.001;
+    assert!((least..exchanges + 4.0 * collisions).contains(&utilisation), "{utilisation} {air:?}");
+    let of = |name: &str| radio.details(PortId(1)).iter().find(|of| of.0 == name).map(|of| of.1);
+    let counts = radio.counts(PortId(1));
+    assert_eq!(of("collisions_us"), Some(counts.collisions.as_micros()));
+    assert_eq!(of("cell_idle_us"), Some(air.idle.as_micros()));
+    assert_eq!(of("cell_exchanges_us"), Some(air.exchanges.as_micros()));
+    assert_eq!(of("cell_collisions_us"), Some(air.collisions.as_micros()));
 }
 
 #[test]
