@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use sojourn_core::{Param, Params, Span};
-use sojourn_wifi::mac::edca::Parameters;
+use sojourn_wifi::mac::edca::WrittenParameters;
 use sojourn_wifi::ofdma::Ofdma;
 use sojourn_wifi::phy::Mode;
 use sojourn_wifi::rate::{ControlSpec, Fading, MinstrelConfig, Place, Presence, SignalConfig};
@@ -70,31 +70,31 @@ pub struct RadioSpec {
     #[schemars(extend("default" = "7"))]
     pub retries: Option<u16>,
     /// Access parameters of the access category BK: `cw 15 1023 aifsn 7 txop 0us`. Which category a packet
-    /// is of follows from the `dscp` of its flow (RFC 8325).
+    /// is of follows from the `dscp` of its flow (RFC 8325). What is left out is as in BE.
     #[schemars(extend("default" = "cw 15 1023 aifsn 7"))]
-    pub bk: Option<Text<Parameters>>,
-    /// Those of BE.
-    #[schemars(extend("default" = "cw 15 1023 aifsn 3"))]
-    pub be: Option<Text<Parameters>>,
+    pub bk: Option<Text<WrittenParameters>>,
+    /// Those of BE, or with `access = "dcf"` those of all traffic, for which `aifsn 2` is DIFS.
+    #[schemars(extend("default" = "cw 15 1023 aifsn 3, with DCF aifsn 2"))]
+    pub be: Option<Text<WrittenParameters>>,
     /// Those of VI.
     #[schemars(extend("default" = "cw 7 15 aifsn 2"))]
-    pub vi: Option<Text<Parameters>>,
+    pub vi: Option<Text<WrittenParameters>>,
     /// Those of VO.
     #[schemars(extend("default" = "cw 3 7 aifsn 2"))]
-    pub vo: Option<Text<Parameters>>,
+    pub vo: Option<Text<WrittenParameters>>,
     /// Those with which the access point contends, where they are not those of its stations. Access points of
     /// 802.11 have `be` with a window of at most 63, and `vi` and `vo` with `aifsn 1`.
     #[schemars(extend("default" = "as bk"))]
-    pub ap_bk: Option<Text<Parameters>>,
+    pub ap_bk: Option<Text<WrittenParameters>>,
     /// Those of BE.
     #[schemars(extend("default" = "as be"))]
-    pub ap_be: Option<Text<Parameters>>,
+    pub ap_be: Option<Text<WrittenParameters>>,
     /// Those of VI.
     #[schemars(extend("default" = "as vi"))]
-    pub ap_vi: Option<Text<Parameters>>,
+    pub ap_vi: Option<Text<WrittenParameters>>,
     /// Those of VO.
     #[schemars(extend("default" = "as vo"))]
-    pub ap_vo: Option<Text<Parameters>>,
+    pub ap_vo: Option<Text<WrittenParameters>>,
     /// Several stations in one PPDU: `off`, or `on` with parameters of `ofdma`. All stations of 802.11ax then have
     /// one width.
     #[schemars(extend("default" = "off"))]

@@ -8,6 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use sojourn_core::{Bytes, ETHERNET_HEADER, Framing, Params, Rate, Span, SpecError, Words};
 use sojourn_link::{FixedSpec, RateSpec};
+use sojourn_wifi::mac::edca::WrittenParameters;
 use sojourn_wifi::ofdma::Ofdma;
 use sojourn_wifi::phy::Mode;
 use sojourn_wifi::rate::{ControlSpec, Fading, Place, Presence, SignalConfig};
@@ -211,11 +212,11 @@ notation!(
     Mode::parse
 );
 notation!(
-    sojourn_wifi::mac::edca::Parameters,
+    WrittenParameters,
     "access parameters",
     "parameters of an access category, such as cw 15 1023 aifsn 3",
     ["cw 15 1023 aifsn 3", "cw 7 15 aifsn 2 txop 4096us"],
-    sojourn_wifi::mac::edca::Parameters::parse
+    WrittenParameters::parse
 );
 notation!(
     OfdmaSpec,

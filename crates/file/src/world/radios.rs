@@ -6,7 +6,7 @@ use sojourn_core::{PortId, Span, SpecError};
 use sojourn_qdisc::Config as Discipline;
 use sojourn_scenario::{CarrierConfig, Host};
 use sojourn_wifi::mac::aggregation::Limits;
-use sojourn_wifi::mac::edca::Parameters;
+use sojourn_wifi::mac::edca::{AccessCategory, Parameters, WrittenParameters};
 use sojourn_wifi::medium::{self, Config, Radio, Station};
 use sojourn_wifi::phy::{Format, Mode};
 use sojourn_wifi::queueing::{Airtime, DriverConfig, QueueConfig, Schedule};
@@ -157,7 +157,10 @@ fn add(
     cell.collisions_are_detected = spec.eifs_after_collisions.is_some_and(|is_so| is_so.0);
     cell.is_qos = spec.access.unwrap_or_default() == Access::Edca;
     check_access(&cell).map_err(|problem| Wrong::new(format!("{key}.access"), problem))?;
-    cell.station = parameters(Parameters::EDCA, [&spec.bk, &spec.be, &spec.vi, &spec.vo]);
+    let usual = if cell.is_qos { Parameters::EDCA } else { [Parameters::DCF; 4] };
+    let left_out = usual[AccessCategory::Be as usize];
+    let parameters = |usual, written| parameters(usual, left_out, written);
+    cell.station = parameters(usual, [&spec.bk, &spec.be, &spec.vi, &spec.vo]);
     cell.access_point =
         parameters(cell.station, [&spec.ap_bk, &spec.ap_be, &spec.ap_vi, &spec.ap_vo]);
     let rts_threshold = Text::value_or_default(&spec.rts_threshold).0;
@@ -393,11 +396,15 @@ fn limits(spec: &RadioSpec, key: &str, stations: &[Station]) -> Result<Limits, W
     Ok(limits)
 }
 
-/// Access parameters, where they are other than usual.
-fn parameters(usual: [Parameters; 4], written: [&Option<Text<Parameters>>; 4]) -> [Parameters; 4] {
+/// Access parameters: the usual ones, or those that are written, in which what is left out is as in `left_out`.
+fn parameters(
+    usual: [Parameters; 4],
+    left_out: Parameters,
+    written: [&Option<Text<WrittenParameters>>; 4],
+) -> [Parameters; 4] {
     let mut all = usual;
     for (parameters, written) in all.iter_mut().zip(written) {
-        let own = |text: &Text<Parameters>| text.value;
+        let own = |text: &Text<WrittenParameters>| text.value.complete(left_out);
         *parameters = written.as_ref().map_or(*parameters, own);
     }
     all

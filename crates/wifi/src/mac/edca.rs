@@ -48,22 +48,30 @@ impl Parameters {
         [Self::new(15, 1023, 7), Self::new(15, 1023, 3), Self::new(7, 15, 2), Self::new(3, 7, 2)];
 }
 
-impl Parameters {
-    /// Reads `cw 15 1023 aifsn 3 txop 2.528ms`; what is left out is as in BE.
+/// Access parameters as a study writes them; what is left out is as usual.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WrittenParameters {
+    cw: Option<(u16, u16)>,
+    aifsn: Option<u8>,
+    txop_limit: Option<Span>,
+}
+
+impl WrittenParameters {
+    /// Reads `cw 15 1023 aifsn 3 txop 2.528ms`.
     ///
     /// # Errors
     /// An unknown word or a number out of range; names what is allowed.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
         let words = &mut Words::new(text);
-        let mut parameters = Self::EDCA[AccessCategory::Be as usize];
+        let mut written = Self::default();
         while let Some(word) = words.next() {
             match word {
                 "cw" => {
-                    parameters.cw_min = words.count(word, 0, 32_767)? as u16;
-                    parameters.cw_max = words.count(word, 0, 32_767)? as u16;
+                    let least = words.count(word, 0, 32_767)? as u16;
+                    written.cw = Some((least, words.count(word, 0, 32_767)? as u16));
                 }
-                "aifsn" => parameters.aifsn = words.count(word, 1, 15)? as u8,
-                "txop" => parameters.txop_limit = words.parse(word, str::parse)?,
+                "aifsn" => written.aifsn = Some(words.count(word, 1, 15)? as u8),
+                "txop" => written.txop_limit = Some(words.parse(word, str::parse)?),
                 _ => {
                     return Err(SpecError::new(format!("access parameters have no '{word}'"))
                         .near(word, ["cw", "aifsn", "txop"])
@@ -71,6 +79,7 @@ impl Parameters {
                 }
             }
         }
+        let parameters = written.complete(Parameters::DCF);
         parameters.check()?;
         if !parameters.txop_limit.as_nanos().is_multiple_of(TXOP_UNIT.as_nanos()) {
             let problem = format!("a TXOP of {}", parameters.txop_limit);
@@ -78,9 +87,22 @@ impl Parameters {
                 "whole multiples of {TXOP_UNIT}: 2528us, 4096us, 2080us, 1504us"
             )]));
         }
-        Ok(parameters)
+        Ok(written)
     }
 
+    /// With `usual` for what is left out.
+    pub fn complete(self, usual: Parameters) -> Parameters {
+        let (cw_min, cw_max) = self.cw.unwrap_or((usual.cw_min, usual.cw_max));
+        Parameters {
+            cw_min,
+            cw_max,
+            aifsn: self.aifsn.unwrap_or(usual.aifsn),
+            txop_limit: self.txop_limit.unwrap_or(usual.txop_limit),
+        }
+    }
+}
+
+impl Parameters {
     /// # Errors
     /// Windows that are no powers of two less one or in the wrong order, no slot of AIFS, or a TXOP too long.
     pub fn check(&self) -> Result<(), SpecError> {
@@ -273,14 +295,17 @@ mod tests {
 
     #[test]
     fn access_parameters_are_read_or_refused() {
-        let read = Parameters::parse("cw 7 15 aifsn 2 txop 4096us").unwrap();
+        let of =
+            |text| WrittenParameters::parse(text).map(|written| written.complete(Parameters::DCF));
+        let read = of("cw 7 15 aifsn 2 txop 4096us").unwrap();
         let txop_limit = Span::from_micros(4096);
         assert_eq!(read, Parameters { txop_limit, ..Parameters::new(7, 15, 2) });
-        assert_eq!(Parameters::parse(""), Ok(Parameters::EDCA[1]));
+        assert_eq!(of(""), Ok(Parameters::DCF));
+        assert_eq!(of("cw 31 63"), Ok(Parameters { cw_min: 31, cw_max: 63, ..Parameters::DCF }));
         for wrong in
             ["cw 15", "cw 15 7", "cw 10 20", "aifsn 0", "txop 1s", "txop 100us", "cwmin 7", "txop"]
         {
-            assert!(Parameters::parse(wrong).is_err(), "{wrong}");
+            assert!(of(wrong).is_err(), "{wrong}");
         }
     }
 

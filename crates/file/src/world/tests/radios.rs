@@ -113,6 +113,20 @@ fn a_radio_may_behave_as_other_implementations_do() {
     );
 }
 
+/// DIFS is SIFS and two slots (802.11-2020, 10.3.2.3.5).
+#[test]
+fn stations_of_a_dcf_wait_for_difs() {
+    let dcf = "aggregate_frames = 1\naccess = \"dcf\"\n";
+    let of = |keys: &str| {
+        let text = changed(RADIO, "aggregate_frames = 32", &format!("{dcf}{keys}"));
+        scenario(&text).canonical()
+    };
+    assert_eq!(of(""), of("be = \"cw 15 1023 aifsn 2\"\nbk = \"\"\nvi = \"\"\nvo = \"\"\n"));
+    assert_eq!(of("be = \"cw 31 1023\"\n"), of("be = \"cw 31 1023 aifsn 2\"\n"));
+    assert_ne!(of(""), of("be = \"aifsn 3\"\n"));
+    assert_eq!(of("ap_be = \"cw 31 63\"\n"), of("ap_be = \"cw 31 63 aifsn 2\"\n"));
+}
+
 #[test]
 fn stations_that_are_alike_are_written_once() {
     let text = changed(RADIO, "name = \"slow\"", "name = \"slow\"\ncount = 3");
