@@ -123,6 +123,7 @@ impl Mode {
             true => Self::ht(mcs, width, guard),
             false => {
                 let ltf = ltf.unwrap_or(HeLtf::usual(guard));
+                ltf.check_written(guard)?;
                 Self::he_su(mcs, streams, width, guard, ltf)
             }
         }

@@ -153,6 +153,9 @@ fn what_the_standard_does_not_have_is_refused() {
         Mode::he_su(5, 9, Width::Mhz20, guard, HeLtf::Twice),
         Mode::he_su(5, 1, Width::Mhz20, GuardInterval::Ns400, HeLtf::Twice),
         Mode::he_su(5, 1, Width::Mhz20, GuardInterval::Ns3200, HeLtf::Once),
+        Mode::he_su(5, 1, Width::Mhz20, GuardInterval::Ns1600, HeLtf::Once),
+        Mode::he_su(5, 1, Width::Mhz20, GuardInterval::Ns1600, HeLtf::FourTimes),
+        Mode::he_su(5, 1, Width::Mhz20, GuardInterval::Ns3200, HeLtf::Twice),
         Mode::he_tb(5, 1, Width::Mhz20, Ru::Tones52, guard, HeLtf::Twice),
         Mode::he_tb(5, 1, Width::Mhz20, Ru::Tones484, GuardInterval::Ns1600, HeLtf::Twice),
     ]
@@ -341,5 +344,43 @@ fn published_durations_of_short_frames() {
         ("he mcs 0 width 40MHz gi 3.2us ltf 4x", 100, 116.0),
     ] {
         assert_eq!(micros(Mode::parse(mode).unwrap().txtime(octets)), expected, "{mode}, {octets}");
+    }
+}
+
+/// Each format has combinations of its own (sections 27.3.11.7.2 and 9.3.1.22).
+#[test]
+fn training_and_guard_intervals_are_those_of_the_format() {
+    use GuardInterval::{Ns800, Ns1600, Ns3200};
+    let (width, ru) = (Width::Mhz20, Ru::Tones106);
+    let scheduled = Scheduled { stations: 2, sig_b_mcs: 0 };
+    let all = [HeLtf::Once, HeLtf::Twice, HeLtf::FourTimes]
+        .into_iter()
+        .flat_map(|ltf| [Ns800, Ns1600, Ns3200].map(|guard| (ltf, guard)));
+    let those = |is_there: &dyn Fn(HeLtf, GuardInterval) -> bool| -> Vec<_> {
+        all.clone().filter(|(ltf, guard)| is_there(*ltf, *guard)).collect()
+    };
+    let once = |guard| (HeLtf::Once, guard);
+    let twice = |guard| (HeLtf::Twice, guard);
+    let four = |guard| (HeLtf::FourTimes, guard);
+    assert_eq!(
+        those(&|ltf, guard| Mode::he_su(0, 1, width, guard, ltf).is_ok()),
+        [once(Ns800), twice(Ns800), twice(Ns1600), four(Ns800), four(Ns3200)]
+    );
+    assert_eq!(
+        those(&|ltf, guard| Mode::he_mu(0, 1, width, ru, guard, ltf, scheduled).is_ok()),
+        [twice(Ns800), twice(Ns1600), four(Ns800), four(Ns3200)]
+    );
+    assert_eq!(
+        those(&|ltf, guard| Mode::he_tb(0, 1, width, ru, guard, ltf).is_ok()),
+        [once(Ns1600), twice(Ns1600), four(Ns3200)]
+    );
+    for wrong in
+        ["he mcs 7 gi 3.2us ltf 8us", "he mcs 7 gi 1.6us ltf 1x", "he mcs 7 gi 3.2us ltf 2x"]
+    {
+        let error = Mode::parse(wrong).unwrap_err();
+        assert!(alloc::format!("{error}").contains("1x with 0.8us"), "{wrong}: {error}");
+    }
+    for right in ["he mcs 7 gi 1.6us ltf 8us", "he mcs 7 gi 3.2us", "he mcs 7 ltf 1x"] {
+        Mode::parse(right).unwrap();
     }
 }
