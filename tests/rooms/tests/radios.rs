@@ -3,6 +3,8 @@
 //! exchanges and collisions are all of the time, that no byte is lost without a reason, and that no
 //! aggregate is ready in a cell where nobody has anything to send.
 
+use std::num::NonZeroU8;
+
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -30,6 +32,10 @@ fn odd(usual: std::ops::Range<u32>) -> impl Strategy<Value = u32> {
 
 fn odd16(usual: std::ops::Range<u32>) -> impl Strategy<Value = u16> {
     odd(usual).prop_map(|number| u16::try_from(number).unwrap_or(u16::MAX))
+}
+
+fn odd8(usual: std::ops::Range<u32>) -> impl Strategy<Value = u8> {
+    odd(usual).prop_map(|number| u8::try_from(number).unwrap_or(u8::MAX))
 }
 
 fn micros(usual: std::ops::Range<u32>) -> impl Strategy<Value = Span> {
@@ -171,11 +177,11 @@ fn cell() -> impl Strategy<Value = Config> {
     let stations = prop_oneof![stations, uniform];
     let protection = (odd(0..3000), any::<bool>(), any::<bool>(), any::<bool>());
     let parts = (limits(), queueing(), (access(), access()), ofdma(), (rates(0), rates(1)));
-    (stations, parts, protection, odd16(1..12)).prop_map(
+    (stations, parts, protection, odd8(1..12)).prop_map(
         |(stations, (limits, queue, access, ofdma, rates), protection, retries)| {
             let mut cell = Config::new(stations, limits, queue);
             (cell.access_point, cell.station) = access;
-            (cell.retry_limit, cell.ofdma) = (retries, ofdma);
+            (cell.retry_limit, cell.ofdma) = (NonZeroU8::new(retries), ofdma);
             cell.rates = [rates.0, rates.1].into_iter().flatten().collect();
             let (threshold, requests, cf_end, detects) = protection;
             cell.rts_threshold = threshold;

@@ -8,7 +8,7 @@ use sojourn_wifi::ofdma::Ofdma;
 use sojourn_wifi::phy::Mode;
 use sojourn_wifi::rate::{ControlSpec, Fading, MinstrelConfig, Place, Presence, SignalConfig};
 
-use super::{OfdmaSpec, ProtectionSpec, QueueSpec, RtsThreshold, Text, Truth};
+use super::{OfdmaSpec, ProtectionSpec, QueueSpec, Retries, RtsThreshold, Text, Truth};
 
 /// What of a radio has parameters: name, what it is, parameters.
 pub const RADIO: [(&str, &str, &[Param]); 4] =
@@ -66,9 +66,9 @@ pub struct RadioSpec {
     /// Whether bystanders take a collision for a frame that they can't read, and so wait for EIFS after it.
     #[schemars(extend("default" = "off"))]
     pub eifs_after_collisions: Option<Truth>,
-    /// Attempts before a frame is given up.
+    /// Attempts before a frame is given up, 1 to 255; `never` for as many as it takes.
     #[schemars(extend("default" = "7"))]
-    pub retries: Option<u16>,
+    pub retries: Option<Retries>,
     /// Access parameters of the access category BK: `cw 15 1023 aifsn 7 txop 0us`. Which category a packet
     /// is of follows from the `dscp` of its flow (RFC 8325). What is left out is as in BE.
     #[schemars(extend("default" = "cw 15 1023 aifsn 7"))]

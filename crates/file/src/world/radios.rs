@@ -169,8 +169,7 @@ fn add(
     cell.protection = Text::value_or_default(&spec.protection).0;
     cell.ofdma = spec.ofdma.as_ref().and_then(|ofdma| ofdma.value.0.clone());
     cell.check_protection().map_err(|problem| Wrong::new(format!("{key}.protection"), problem))?;
-    cell.retry_limit = spec.retries.unwrap_or(cell.retry_limit);
-    cell.check_retries().map_err(|problem| Wrong::new(format!("{key}.retries"), problem))?;
+    cell.retry_limit = spec.retries.map_or(cell.retry_limit, |retries| retries.0);
     cell.check_ofdma().map_err(|problem| Wrong::new(format!("{key}.ofdma"), problem))?;
     for (index, Named { place, spec: own, .. }) in (0..).zip(&named) {
         let station_key = format!("{key}.station.{place}");

@@ -150,7 +150,7 @@ pub(crate) struct Edcaf {
     pub(crate) ifs: Span,
     cw: u16,
     /// Failures since the last success.
-    qsrc: u16,
+    qsrc: u8,
     /// Slots left.
     backoff: u32,
     /// When the first of these slots begins; if there is none, when the frame is sent.
@@ -262,14 +262,14 @@ impl Edcaf {
         self.qsrc = 0;
     }
 
-    /// The window doubles with each of the first `most` failures in a row; the next one makes it small again
+    /// The window doubles with each of the first `most` failures in a row, or with each; the next one makes it small again
     /// (section 10.23.2.2). True if so.
-    pub(crate) fn fail(&mut self, most: u16) -> bool {
-        if self.qsrc >= most {
+    pub(crate) fn fail(&mut self, most: Option<u8>) -> bool {
+        if most.is_some_and(|most| self.qsrc >= most) {
             self.succeed();
             return true;
         }
-        self.qsrc += 1;
+        self.qsrc = self.qsrc.saturating_add(1);
         self.cw = self.cw.saturating_mul(2).saturating_add(1).min(self.parameters.cw_max);
         false
     }
@@ -331,8 +331,9 @@ mod tests {
             }
             windows
         };
-        assert_eq!(windows(7, 8), [15, 31, 63, 127, 255, 511, 1023, 1023, 15]);
-        assert_eq!(windows(4, 6), [15, 31, 63, 127, 255, 15, 31]);
+        assert_eq!(windows(Some(7), 8), [15, 31, 63, 127, 255, 511, 1023, 1023, 15]);
+        assert_eq!(windows(Some(4), 6), [15, 31, 63, 127, 255, 15, 31]);
+        assert_eq!(windows(None, 1000).last(), Some(&1023));
     }
 
     #[test]

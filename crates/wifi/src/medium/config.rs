@@ -2,6 +2,7 @@
 
 use alloc::format;
 use alloc::vec::Vec;
+use core::num::NonZeroU8;
 
 use sojourn_core::{Params, Span, SpecError};
 
@@ -32,8 +33,8 @@ pub struct Config {
     pub access_point: [Parameters; AccessCategory::COUNT],
     pub station: [Parameters; AccessCategory::COUNT],
     pub limits: Limits,
-    /// Attempts before a frame is given up (dot11ShortRetryLimit).
-    pub retry_limit: u16,
+    /// Attempts before a frame is given up (dot11ShortRetryLimit, 1 to 255); `None` for never.
+    pub retry_limit: Option<NonZeroU8>,
     /// PSDUs of more octets are sent behind an RTS (dot11RTSThreshold).
     pub rts_threshold: u32,
     /// The mode of an RTS and its CTS before every PPDU of 802.11n or 802.11ax, so that stations that can't read these
@@ -132,7 +133,7 @@ impl Config {
             access_point: Parameters::EDCA,
             station: Parameters::EDCA,
             limits,
-            retry_limit: 7,
+            retry_limit: NonZeroU8::new(7),
             rts_threshold: u32::MAX,
             protection: None,
             lost_block_ack: LostBlockAck::default(),
@@ -156,7 +157,6 @@ impl Config {
         if self.slot.is_zero() {
             return Err(SpecError::new("slots of 0s").allow(["a longer time"]));
         }
-        self.check_retries()?;
         for (who, categories) in
             [("the access point", &self.access_point), ("the stations", &self.station)]
         {
@@ -214,15 +214,6 @@ impl Config {
     }
 
     /// # Errors
-    /// A frame that may not even be sent once.
-    pub fn check_retries(&self) -> Result<(), SpecError> {
-        match self.retry_limit {
-            0 => Err(SpecError::new("frames are given up after 0 attempts").allow(["1 or more"])),
-            _ => Ok(()),
-        }
-    }
-
-    /// # Errors
     /// Protection in a mode that older stations can't read, or together with OFDMA.
     pub fn check_protection(&self) -> Result<(), SpecError> {
         let Some(mode) = self.protection else { return Ok(()) };
@@ -273,8 +264,9 @@ impl Config {
 
     /// Failures in a row with which a window grows. QSRC of EDCA reaches the retry limit before the next failure resets
     /// it and the window (section 10.23.2.2); the window of DCF is reset as soon as SSRC reaches it (section 10.3.3).
-    pub(crate) fn most_failures(&self) -> u16 {
-        if self.is_qos { self.retry_limit } else { self.retry_limit - 1 }
+    pub(crate) fn most_failures(&self) -> Option<u8> {
+        let limit = self.retry_limit.map(NonZeroU8::get);
+        limit.map(|limit| if self.is_qos { limit } else { limit - 1 })
     }
 
     pub(crate) fn countdown(&self) -> Countdown {

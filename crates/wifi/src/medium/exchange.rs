@@ -606,7 +606,9 @@ impl<P: Reshape + Send> Medium<P> {
                 error = adaptive.error(start, &sending, octets);
             }
             let fate = match error > 0.0 && random.chance(error) {
-                true if u16::from(msdu.attempts) >= retry_limit => Fate::Discarded,
+                true if retry_limit.is_some_and(|limit| msdu.attempts >= limit.get()) => {
+                    Fate::Discarded
+                }
                 true => Fate::Open,
                 false => Fate::Received,
             };
@@ -625,7 +627,7 @@ impl<P: Reshape + Send> Medium<P> {
         let out = store.appender(outbox);
         let (_, discarded) =
             links[ppdu.link as usize].agreement.settle(ppdu.key(), end, out, |msdu| {
-                let is_over = u16::from(msdu.attempts) >= retry_limit;
+                let is_over = retry_limit.is_some_and(|limit| msdu.attempts >= limit.get());
                 (if is_over { Fate::Discarded } else { Fate::Open }, msdu.received)
             });
         self.note_settled(ppdu, discarded, 0, end);

@@ -108,7 +108,7 @@ fn he(mcs: u8, width: Width, stations: usize) -> Config {
 
 /// Mbit/s of payload that the stations deliver who always have a packet.
 fn saturated(mut config: Config, seconds: u64) -> f64 {
-    config.retry_limit = u16::MAX;
+    config.retry_limit = None;
     let stations = config.stations.len() as u16;
     let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
     let packet = Numbered { number: 0, ip_len: 1500, dscp: 0, flow: 0 };

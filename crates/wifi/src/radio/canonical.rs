@@ -34,7 +34,11 @@ pub(super) fn write_cell(f: &mut String, cell: &Config) -> fmt::Result {
         queue,
         stations: _,
     } = cell;
-    write!(f, "slot={slot} sifs={sifs} qos={is_qos} retry_limit={retry_limit}")?;
+    write!(f, "slot={slot} sifs={sifs} qos={is_qos} retry_limit=")?;
+    match retry_limit {
+        Some(limit) => write!(f, "{limit}")?,
+        None => f.write_str("never")?,
+    }
     if *rts_threshold < u32::MAX {
         write!(f, " rts_threshold={rts_threshold}")?;
     }

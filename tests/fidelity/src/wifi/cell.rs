@@ -1,6 +1,7 @@
 //! A measured cell, simulated.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU8;
 
 use serde_json::Value;
 use sojourn_core::{DropReason, Purpose, Span, Stream, StreamAddress, Time};
@@ -70,7 +71,8 @@ fn cell(setup: &Value) -> Result<Config, Waits> {
     config.access_point = parameters(setup, &["ap", "access_point", "access point"]);
     config.station = parameters(setup, &["stations", "station"]);
     let retry_limit = setup["frame_retry_limit"].as_u64().expect("a count");
-    config.retry_limit = retry_limit as u16;
+    // Limits above the standard's 255 were set in order not to be reached.
+    config.retry_limit = u8::try_from(retry_limit).ok().and_then(NonZeroU8::new);
     if setup["rts_cts"]["used"] == true {
         config.rts_threshold = 0;
     }

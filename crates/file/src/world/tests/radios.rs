@@ -81,6 +81,9 @@ fn what_a_cell_lacks_by_default_can_be_written() {
     assert_eq!(with("protection = \"off\"\nrts_threshold = \"never\""), without);
     assert_ne!(with("protection = \"ofdm 24\""), without);
     assert_ne!(with("rts_threshold = \"500B\""), without);
+    assert_eq!(with("retries = 7"), without);
+    assert!(with("retries = 255").contains("retry_limit=255"));
+    assert!(with("retries = \"never\"").contains("retry_limit=never"));
 }
 
 #[test]
@@ -200,10 +203,15 @@ fn radios_that_cannot_be_are_refused() {
         ("aggregate_frames = 32", "be = \"cw 15 7\"", "radio.0.be: windows of 15 to 7"),
         ("aggregate_frames = 32", "ap_be = \"cw 15\"", "radio.0.ap_be: "),
         ("error = 0.1", "airtime_weight = 0", "radio.0.station.1.airtime_weight: a weight of 0"),
-        ("aggregate_frames = 32", "retries = 0", "radio.0.retries: frames are given up"),
+        ("aggregate_frames = 32", "retries = 0", "(allowed: a whole number from 1 to 255, or"),
+        ("aggregate_frames = 32", "retries = 256", "(allowed: a whole number from 1 to 255, or"),
         ("aggregate_frames = 32", "amsdu = 7935", "radio.0.amsdu: an A-MSDU of 7935 octets"),
         ("aggregate_frames = 32", "aggregate_frames = 1\namsdu = 7936", "(allowed: 0 to 7935 with"),
-        ("aggregate_frames = 32", "retries = -1", "(allowed: a whole number from 0 to 65535)"),
+        (
+            "aggregate_frames = 32",
+            "retries = \"often\"",
+            "(allowed: a whole number from 1 to 255, or",
+        ),
         ("error = 0.1", "airtime_weight = 70000", "(allowed: a whole number from 0 to 65535)"),
         ("ht mcs 5 sgi", "ht mcs 15 width 40MHz", "radio.0.station.0.fallback: 'ht mcs 15"),
         ("ht mcs 5 sgi", "ofdm 6", "'ofdm 6' is of another standard than 'ht mcs 15"),

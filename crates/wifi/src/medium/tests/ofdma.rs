@@ -347,7 +347,7 @@ fn random_access(stations: u16, units: u32, restart_after: u32) -> (f64, f64) {
          restart_after {restart_after}"
     );
     let mut config = cell_with(&text, usize::from(stations));
-    config.retry_limit = u16::MAX;
+    config.retry_limit = None;
     config.limits = Limits { mpdus: 1, ..Limits::HE };
     let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
     let packet = Numbered { number: 0, ip_len: 60, dscp: 0, flow: 0 };

@@ -1,5 +1,7 @@
 //! Cases that the standard decides, one by one.
 
+use core::num::NonZeroU8;
+
 use super::*;
 
 fn ht(mcs: u8) -> Mode {
@@ -103,9 +105,11 @@ fn an_a_msdu_outside_an_a_mpdu_is_as_long_as_ht_allows() {
 /// Section 10.23.2.2: a frame is given up after as many attempts as the retry limit says.
 #[test]
 fn a_frame_is_tried_as_often_as_the_retry_limit_says() {
-    for (limits, retry_limit) in [(Limits::NONE, 7), (Limits::HT, 7), (Limits::HT, 3)] {
+    for (limits, retry_limit) in
+        [(Limits::NONE, 7), (Limits::HT, 7), (Limits::HT, 3), (Limits::HT, 255)]
+    {
         let mut config = cell(ht(7), 1, limits);
-        config.retry_limit = retry_limit;
+        config.retry_limit = NonZeroU8::new(retry_limit);
         config.stations[0].up.error = 0.999_999;
         let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
         offer(&mut medium, Time::ZERO, Port::up(0), 1, 1500);
@@ -187,7 +191,7 @@ fn a_txop_ends_within_its_limit() {
 fn idle_after_a_lost_frame(port: Port, at: u64) -> u64 {
     let mut config = ofdm(54, 2);
     config.access_point = [Parameters::DCF; CATEGORIES];
-    config.retry_limit = 1;
+    config.retry_limit = NonZeroU8::new(1);
     config.stations[0].up.error = 0.999_999;
     let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
     offer(&mut medium, Time::ZERO, Port::up(0), 1, 1500);
@@ -223,7 +227,7 @@ fn every_function_of_a_station_counts_its_interframe_space_from_the_timeout() {
     for (mode, delay) in [(ht(7), 20), (Mode::dsss("11").unwrap(), 192)] {
         for (dscp, ifs) in [(0, 43), (46, 34)] {
             let mut config = cell(mode, 1, Limits::NONE);
-            config.retry_limit = 1;
+            config.retry_limit = NonZeroU8::new(1);
             config.stations[0].up.error = 0.999_999;
             let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
             offer(&mut medium, Time::ZERO, Port::up(0), 1, 1500);
@@ -246,7 +250,7 @@ fn a_cts_of_dsss_is_waited_for_as_long_as_its_preamble_lasts() {
     for (protection, delay) in [("ofdm 6", 20), ("dsss 11", 192)] {
         let mut config = cell(ht(7), 2, Limits::HT);
         config.protection = Some(Mode::parse(protection).unwrap());
-        config.retry_limit = 1;
+        config.retry_limit = NonZeroU8::new(1);
         let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
         for station in 0..2 {
             offer(&mut medium, Time::ZERO, Port::up(station), 1, 1500);
