@@ -26,8 +26,8 @@ pub(super) struct FreezeLog {
     encoded: u32,
     /// Packets of frames that have not been shown, by the capture of their frames.
     lost: VecDeque<(Time, LostPacket)>,
-    /// Those that `lost` has no place for, and when the newest frame of them was captured.
-    more_lost: (Time, u32),
+    /// How many there are that `lost` has no place for, by frame; of many frames, by several that follow each other.
+    more_lost: VecDeque<(Time, u32)>,
     /// What was done about lost packets since there are some.
     repairs: VecDeque<RepairStep>,
     /// The packet that arrived last. When a frame is received, it is the one that made it complete.
@@ -98,9 +98,7 @@ impl FreezeLog {
             return;
         }
         if self.lost.len() == MOST_PENDING {
-            let (newest, count) = self.more_lost;
-            self.more_lost = (newest.max(rtp.captured), count + 1);
-            return;
+            return self.count_lost(rtp.captured);
         }
         let lost = LostPacket {
             sequence: rtp.sequence,
@@ -112,6 +110,23 @@ impl FreezeLog {
             why,
         };
         self.lost.push_back((rtp.captured, lost));
+    }
+
+    /// Counts a lost packet of the frame that was captured then.
+    #[cold]
+    fn count_lost(&mut self, captured: Time) {
+        match self.more_lost.back_mut() {
+            Some((newest, count)) if captured <= *newest => *count += 1,
+            _ => self.more_lost.push_back((captured, 1)),
+        }
+        if self.more_lost.len() > MOST_PENDING {
+            let pairs = self.more_lost.make_contiguous().chunks(2);
+            let joined = |pair: &[(Time, u32)]| {
+                let (newest, _) = pair[pair.len() - 1];
+                (newest, pair.iter().map(|(_, count)| count).sum())
+            };
+            self.more_lost = pairs.map(joined).collect();
+        }
     }
 
     /// `froze` tells of a frame that is shown whether the wait for it was a freeze or a pause.
@@ -157,7 +172,7 @@ impl FreezeLog {
         if let Some(freeze) = self.found.get_mut(found) {
             freeze.never_shown = self.encoded - frame.number;
             later.into_iter().for_each(|(_, lost)| name(freeze, lost));
-            freeze.lost_packets += self.more_lost.1;
+            freeze.lost_packets += self.more_lost.iter().map(|(_, count)| count).sum::<u32>();
             freeze.repairs = steps_for(&freeze.lost, &self.repairs);
         }
     }
@@ -172,7 +187,8 @@ impl FreezeLog {
 
     #[inline]
     fn on_shown(&mut self, now: Time, captured: Time, froze: bool) {
-        if froze || !(self.lost.is_empty() && self.repairs.is_empty()) {
+        let has_losses = !(self.lost.is_empty() && self.more_lost.is_empty());
+        if froze || has_losses || !self.repairs.is_empty() {
             return self.explain(now, captured, froze);
         }
         let frame = self.pass_to(captured);
@@ -235,8 +251,10 @@ impl FreezeLog {
             }
             !is_passed
         });
-        let more =
-            if self.more_lost.0 <= captured { core::mem::take(&mut self.more_lost).1 } else { 0 };
+        let mut more = 0;
+        while let Some((_, count)) = self.more_lost.pop_front_if(|(of, _)| *of <= captured) {
+            more += count;
+        }
         if let Some(freeze) = &mut freeze {
             freeze.lost_packets += more;
             freeze.repairs = steps_for(&freeze.lost, &self.repairs);

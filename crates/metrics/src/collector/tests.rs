@@ -1179,18 +1179,23 @@ fn a_picture_that_stands_still_at_the_end_is_seen_though_nothing_leaves_the_send
     assert_eq!((frames.lost, frames.stalls[0].count), (0, 0));
 }
 
-/// More frames, and more packets, than the log remembers.
+/// More frames, and more packets, than the log remembers. The first frame after them takes three seconds, and a later one is lost
+/// meanwhile.
 #[test]
 fn a_freeze_after_a_long_outage_names_its_first_packet_and_counts_all() {
-    let is_out = |n: u64| (1000..9000).contains(&n);
-    let run = call(100_000, |n| if is_out(n) { Fate::Dropped } else { Fate::Shown(100) });
+    let run = call(230_000, |n| match n {
+        0..1000 => Fate::Shown(100),
+        1000..21_000 | 21_001 => Fate::Dropped,
+        21_000 => Fate::Shown(3000),
+        _ => Fate::Shown(3100),
+    });
     let freezes = &run.flows[0].media.freezes;
     let [freeze] = &freezes[..] else { panic!("{freezes:?}") };
-    assert_eq!((freeze.from, freeze.to), (at(10_090), at(90_100)));
-    assert_eq!((freeze.after, freeze.frame, freeze.never_shown), (999, 9000, 8000));
-    assert_eq!((freeze.lost_packets, freeze.lost.len()), (8000, 40));
+    assert_eq!((freeze.from, freeze.to), (at(10_090), at(213_000)));
+    assert_eq!((freeze.after, freeze.frame, freeze.never_shown), (999, 21_000, 20_000));
+    assert_eq!((freeze.lost_packets, freeze.lost.len()), (20_000, 40));
     assert_eq!(freeze.lost[0].sequence, 1000);
-    assert_eq!(run.flows[0].frames.pauses.total, ms_span(80_010));
+    assert_eq!(run.flows[0].frames.pauses.total, ms_span(202_910));
 }
 
 #[test]
