@@ -180,6 +180,7 @@ fn add(
         }
         cell.rates.extend(rates);
     }
+    check_signal(spec).map_err(|problem| Wrong::new(format!("{key}.signal"), problem))?;
     let names = named.iter().map(|station| station.name.clone()).collect();
     let radio = RadioConfig::new(&spec.name, names, cell);
     let radio = radio.map_err(|problem| Wrong::new(format!("{key}.name"), problem))?;
@@ -256,6 +257,18 @@ fn check_access(cell: &Config) -> Result<(), SpecError> {
         true => Ok(()),
         false => Err(SpecError::new("DCF and aggregates in one cell")
             .allow(["modes of 802.11a or 802.11b", "aggregate_frames = 1"])),
+    }
+}
+
+/// # Errors
+/// A signal that no station has, because none is at a distance.
+fn check_signal(spec: &RadioSpec) -> Result<(), SpecError> {
+    match &spec.signal {
+        Some(_) if spec.station.iter().all(|station| station.distance.is_none()) => {
+            Err(SpecError::new("a signal, and no station with a distance")
+                .allow(["a station's distance, such as 10m"]))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -320,6 +320,7 @@ fn rates_and_ofdma_that_cannot_be_are_refused() {
             "radio.0.ofdma: OFDMA among stations of 20MHz and 40MHz",
         ),
         ("exponent 3.5", "exponent 0.1", "radio.0.signal: "),
+        ("distance = \"8m\"", "", "radio.0.signal: a signal, and no station with a distance"),
         ("8m", "8", "radio.0.station.0.distance: '8' is no distance in metres"),
         ("8m", "8m at 2s 4m at 1s", "radio.0.station.0.distance: a place at 1s after one at 2s"),
         (
@@ -355,7 +356,8 @@ fn rates_and_ofdma_that_cannot_be_are_refused() {
 fn a_rate_trace_with_gaps_names_them_and_its_file() {
     let scratch = tempfile::tempdir().expect("a folder for the test");
     let folder = scratch.path();
-    let text = changed(&air(), "distance = \"8m\"", "rate_control = \"trace rates.txt\"");
+    let air = changed(&air(), "signal = \"exponent 3.5\"", "");
+    let text = changed(&air, "distance = \"8m\"", "rate_control = \"trace rates.txt\"");
     let read = |trace: &str| {
         std::fs::write(folder.join("rates.txt"), trace).expect("it can be written");
         study_in(folder, &text).map_err(|error| error.to_string())
