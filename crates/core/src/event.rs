@@ -27,13 +27,22 @@ pub enum DropReason {
     AckFiltered,
     /// Lost on the medium.
     Medium,
-    /// Beyond what a policer lets pass.
+    /// Beyond what a policer in front of the queue lets pass.
     Policed,
+    /// Lost before it came to the queue.
+    Entry,
 }
 
 impl DropReason {
-    pub const ALL: [Self; 6] =
-        [Self::Full, Self::Overflow, Self::Aqm, Self::AckFiltered, Self::Medium, Self::Policed];
+    pub const ALL: [Self; 7] = [
+        Self::Full,
+        Self::Overflow,
+        Self::Aqm,
+        Self::AckFiltered,
+        Self::Medium,
+        Self::Policed,
+        Self::Entry,
+    ];
 
     pub const fn name(self) -> &'static str {
         match self {
@@ -43,6 +52,15 @@ impl DropReason {
             Self::AckFiltered => "ack_filtered",
             Self::Medium => "medium",
             Self::Policed => "policed",
+            Self::Entry => "entry",
+        }
+    }
+
+    /// The queue itself dropped it: it had come there, and did not leave for the medium.
+    pub const fn is_of_queue(self) -> bool {
+        match self {
+            Self::Full | Self::Overflow | Self::Aqm | Self::AckFiltered => true,
+            Self::Medium | Self::Policed | Self::Entry => false,
         }
     }
 }

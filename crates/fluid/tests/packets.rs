@@ -54,13 +54,14 @@ fn at_link(run: &RunMetrics, metric: &str) -> f64 {
     run.links[0].value(metric).unwrap_or_else(|| panic!("the link has {metric}"))
 }
 
-const REASONS: [&str; 6] = [
+const REASONS: [&str; 7] = [
     "drops_full",
     "drops_overflow",
     "drops_aqm",
     "drops_ack_filtered",
     "drops_medium",
     "drops_policed",
+    "drops_entry",
 ];
 
 fn dies_after_5s(mut world: Scenario) -> Scenario {

@@ -683,6 +683,12 @@ impl LinkCounts {
     pub fn drops_because(&self, why: DropReason) -> u64 {
         self.drops[why as usize]
     }
+
+    /// What the queue itself dropped.
+    pub fn drops_of_queue(&self) -> u64 {
+        let of_queue = DropReason::ALL.into_iter().filter(|why| why.is_of_queue());
+        of_queue.map(|why| self.drops_because(why)).sum()
+    }
 }
 
 impl Sub for LinkCounts {

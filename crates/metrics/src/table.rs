@@ -611,7 +611,7 @@ const GROUPS: &[&[Metric]] = &[
             |link| Some(link.whole.drops() as f64);
         "drops_after_warmup", "packets", "As drops, after the warm-up",
             |link| Some(link.after_warmup.drops() as f64);
-        "drop_share", "", "Part of the packets after the warm-up that the queue dropped, medium loss aside",
+        "drop_share", "", "Part of the packets that came to the queue after the warm-up that it dropped",
             drop_share;
         "drops_full", "packets", "Arrivals dropped by a full queue; whole run",
             |link| Some(link.whole.drops_because(DropReason::Full) as f64);
@@ -625,6 +625,8 @@ const GROUPS: &[&[Metric]] = &[
             |link| Some(link.whole.drops_because(DropReason::Medium) as f64);
         "drops_policed", "packets", "Packets that a policer in front of the queue dropped; whole run",
             |link| Some(link.whole.drops_because(DropReason::Policed) as f64);
+        "drops_entry", "packets", "Packets lost before they came to the queue (entry_loss); whole run",
+            |link| Some(link.whole.drops_because(DropReason::Entry) as f64);
         "marks", "packets", "Packets marked Congestion Experienced; whole run",
             |link| Some(link.whole.marks as f64);
         "marks_after_warmup", "packets", "As marks, after the warm-up",
@@ -643,7 +645,7 @@ const GROUPS: &[&[Metric]] = &[
         "sojourn_n", "", "Packets that left the queue after the warm-up: what sojourn_* is of",
             |link| Some(link.after_warmup.sent_packets as f64);
         "sojourn_of", "", "The same and those that the queue dropped",
-            |link| Some((link.after_warmup.sent_packets + dropped(link)) as f64);
+            |link| Some(came(link) as f64);
         "queue_mean_pkts", "packets", "Mean backlog over time, of samples at the step",
             |link| link.queue_mean_pkts;
         "queue_p50_pkts", "packets", "Median backlog, over samples at the step",
@@ -834,13 +836,13 @@ fn mos(flow: &FlowMetrics, scorer: Scorer) -> Option<f64> {
 }
 
 fn drop_share(link: &LinkMetrics) -> Option<f64> {
-    let counted = || part(dropped(link), dropped(link) + link.after_warmup.sent_packets);
+    let counted = || part(link.after_warmup.drops_of_queue(), came(link));
     link.drop_share.or_else(counted)
 }
 
-fn dropped(link: &LinkMetrics) -> u64 {
-    let counts = &link.after_warmup;
-    counts.drops() - counts.drops_because(DropReason::Medium)
+/// Packets that left the queue in the window, or that it dropped.
+fn came(link: &LinkMetrics) -> u64 {
+    link.after_warmup.sent_packets + link.after_warmup.drops_of_queue()
 }
 
 fn km(ended: &Distribution, open: &Distribution, q: f64) -> Option<f64> {

@@ -708,7 +708,7 @@ impl<P: Carried> Line<P> {
             return Some(DropReason::Policed);
         }
         let is_lost = self.entry_loss.loses(now, &mut self.entry_random);
-        is_lost.then_some(DropReason::Medium)
+        is_lost.then_some(DropReason::Entry)
     }
 
     /// The medium loses the only packet that waits in the ring.

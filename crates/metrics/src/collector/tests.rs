@@ -726,6 +726,26 @@ fn queue_sample(packets: u32, mbps: u64) -> QueueSample {
 }
 
 #[test]
+fn only_what_came_to_a_queue_is_dropped_by_it() {
+    let mut collector = tcp();
+    let packet = segment(0, 0, false, at(0));
+    for why in DropReason::ALL {
+        collector.record(at(3000), LINK, &Event::Dropped { packet: &packet, why });
+    }
+    let sojourn = ms_span(10);
+    for ms in 3001..3005 {
+        collector.record(at(ms), LINK, &Event::Dequeued { packet: &packet, sojourn });
+    }
+    let run = collector.finish(at(10_000));
+    let value = |name| run.links[0].value(name);
+    // The policer and the losses before and behind the queue are not the queue.
+    assert_eq!((value("drops"), value("drop_share")), (Some(7.0), Some(0.5)));
+    assert_eq!((value("sojourn_n"), value("sojourn_of")), (Some(4.0), Some(8.0)));
+    let others = ["drops_policed", "drops_entry", "drops_medium"].map(value);
+    assert_eq!(others, [Some(1.0); 3]);
+}
+
+#[test]
 fn a_link_counts_waits_drops_and_marks() {
     let mut collector = tcp();
     let packet = segment(0, 0, false, at(0));

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use sojourn_core::{DropReason, EcnMode, FlowSample, QueueSample, Rate, Span};
-use sojourn_metrics::{LinkCounts, LinkMetrics, RunMetrics};
+use sojourn_metrics::{LinkCounts, RunMetrics};
 use sojourn_scenario::{App, Scenario};
 
 /// The length of a line, as far as words allow.
@@ -29,7 +29,7 @@ pub fn end_states<'a>(
         _ => String::new(),
     });
     let links = metrics.links.iter().zip(links);
-    let links = links.map(|(link, (sample, details))| tc(link, sample, details));
+    let links = links.map(|(link, (sample, details))| tc(&link.whole, sample, details));
     flows.chain(links).collect()
 }
 
@@ -103,14 +103,11 @@ fn some(name: &str, value: u64) -> Option<String> {
     (value > 0).then(|| format!("{name}:{value}"))
 }
 
-/// The counters of `tc -s qdisc`; `details` are the qdisc's own. Packets that the medium lost are
-/// not drops of the queue and are printed separately; packets that a policer dropped reached no
-/// queue.
-fn tc(link: &LinkMetrics, sample: &QueueSample, details: &[(&'static str, u64)]) -> String {
-    let LinkCounts { sent_packets, sent_bytes, marks, .. } = link.whole;
-    let lost = link.whole.drops_because(DropReason::Medium);
-    let policed = link.whole.drops_because(DropReason::Policed);
-    let dropped = link.whole.drops() - lost - policed;
+/// The counters of `tc -s qdisc`; `details` are the qdisc's own. Packets that did not come to the queue, or were lost after it,
+/// are not its drops and are printed separately.
+fn tc(counts: &LinkCounts, sample: &QueueSample, details: &[(&'static str, u64)]) -> String {
+    let LinkCounts { sent_packets, sent_bytes, marks, .. } = *counts;
+    let dropped = counts.drops_of_queue();
     let detail = |name: &str| details.iter().find(|(other, _)| *other == name).map(|(_, n)| *n);
     // RED counts the packets that it drops or marks early; the others count packets that must wait
     // for a rate.
@@ -135,11 +132,21 @@ fn tc(link: &LinkMetrics, sample: &QueueSample, details: &[(&'static str, u64)])
     if marks > 0 && detail("ecn_mark").is_none() && tins.is_empty() && detail("marked").is_none() {
         let _ = writeln!(out, "  marked {marks}");
     }
-    if lost > 0 {
-        let _ = writeln!(out, " lost by the medium {lost}");
+    for (why, words) in NOT_OF_QUEUE {
+        let packets = counts.drops_because(why);
+        if packets > 0 {
+            let _ = writeln!(out, " {words} {packets}");
+        }
     }
     out
 }
+
+/// How packets are gone that the queue did not drop, in the order of the way.
+const NOT_OF_QUEUE: [(DropReason, &str); 3] = [
+    (DropReason::Policed, "dropped by the policer"),
+    (DropReason::Entry, "lost before the queue"),
+    (DropReason::Medium, "lost by the medium"),
+];
 
 /// A column for each tin of CAKE, as `tc` prints them.
 fn table(tins: &[(&'static str, u64)]) -> String {
@@ -279,6 +286,21 @@ mod tests {
         assert_eq!(first(EcnMode::Disabled, false), "");
         assert_eq!(first(EcnMode::Rfc3168, false), "ecn");
         assert_eq!(first(EcnMode::AccEcn, true), "ecn ecnseen ecn_mode:accecn");
+    }
+
+    #[test]
+    fn what_the_queue_did_not_drop_has_lines_of_its_own() {
+        let mut whole = LinkCounts { sent_packets: 90, sent_bytes: 9_000, ..LinkCounts::default() };
+        for (why, packets) in DropReason::ALL.into_iter().zip(1..) {
+            whole.drops[why as usize] = packets;
+        }
+        let sample =
+            QueueSample { packets: 4, bytes: 66_000, ..QueueSample::default() };
+        assert_eq!(
+            tc(&whole, &sample, &[]),
+            " Sent 9000 bytes 90 pkt (dropped 10, overlimits 0 requeues 0)\n backlog 66000b 4p requeues 0\n \
+             dropped by the policer 6\n lost before the queue 7\n lost by the medium 5\n"
+        );
     }
 
     #[test]
