@@ -75,7 +75,7 @@ pub enum Event<'a> {
     Arrived {
         packet: &'a Packet,
     },
-    /// A packet was offered to a queue that now holds `backlog` packets ([`Who::Port`]).
+    /// A packet was offered to a queue that now holds `backlog` wire packets ([`Who::Port`]).
     Enqueued {
         packet: &'a Packet,
         backlog: u32,
@@ -349,7 +349,10 @@ pub enum EcnMode {
 /// What `tc -s qdisc` and the link counters show. Totals count from the start of the run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QueueSample {
+    /// Wire packets that wait: an offloaded packet counts as its segments.
     pub packets: u32,
+    /// How many fewer they are for `tc` and for limits in packets, which count an offloaded packet once.
+    pub joined: u32,
     pub bytes: u64,
     /// How long the packet at the head has waited.
     pub head_wait: Span,

@@ -523,6 +523,7 @@ fn queue_sample(curves: &impl Curves, link: Option<usize>) -> QueueSample {
     let waits = Waits::now(curves, at);
     QueueSample {
         packets: libm::round(waits.packets) as u32,
+        joined: 0,
         bytes: libm::round(waits.bytes) as u64,
         head_wait: span(curves.sojourn(at)),
         sent_packets: packets(&sent),

@@ -121,6 +121,11 @@ pub trait AppModel: Send + Sync {
         None
     }
 
+    /// Whether its packets may have several segments. If not, queues count each as one.
+    fn offloads(&self) -> bool {
+        false
+    }
+
     /// Whether all its packets are UDP datagrams of which it knows every byte ([`Body::Opaque`], with their payload
     /// in [`Around::contents`]): then they can leave through a socket as they are.
     fn carries_bytes(&self) -> bool {

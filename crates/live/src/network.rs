@@ -45,7 +45,9 @@ impl Network {
         Self {
             wires: links
                 .map(|(link, port)| {
-                    Wire::that_may_lose(link.loss.may_lose(), link, port, Exit::Onward, address)
+                    let mut wire = Wire::new(link, port, Exit::Onward, address);
+                    wire.expect_offload();
+                    wire
                 })
                 .collect(),
             ways: ways.collect(),

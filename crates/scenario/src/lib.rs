@@ -308,6 +308,15 @@ impl Scenario {
         Ok(Checked(self))
     }
 
+    /// Whether its flows send packets of several segments.
+    pub fn has_offload(&self) -> bool {
+        self.flows.iter().any(|flow| match &flow.app {
+            App::Tcp { transport, .. } => transport.offload,
+            App::External(app) => app.0.offloads(),
+            App::Ping(_) | App::Udp(_) => false,
+        })
+    }
+
     /// Every port in the order of [`PortId`]: the links, then the ports of the other carriers.
     pub fn ports(&self) -> Vec<PortShape> {
         let others = self.carriers.iter().flat_map(CarrierConfig::ports);

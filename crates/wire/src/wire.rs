@@ -42,9 +42,10 @@ struct Line<P> {
     loss: Loss,
     jitter: Option<Jitter>,
     reorder: Option<Reorder>,
-    /// Whether `policer` or `entry_loss` may keep a packet out, and whether `loss`, `jitter` or
-    /// `reorder` does anything to one that was sent: asked of every packet, and mostly not so.
-    guards_entry: bool,
+    /// Whether packets are looked at as they come, because `policer` or `entry_loss` may keep them out or because they may
+    /// have several segments; and whether `loss`, `jitter` or `reorder` does anything to one that was sent: asked of
+    /// every packet, and mostly not so.
+    watches_entry: bool,
     disturbs: bool,
     delay: Span,
     /// How much of `delay` is not the link's own.
@@ -86,14 +87,26 @@ pub enum Exit {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     pub offered_bytes: u64,
+    /// Only where packets are looked at as they come.
+    offered_segments: u64,
     pub sent_packets: u64,
     pub sent_segments: u64,
     pub sent_bytes: u64,
     pub dropped: u64,
     pub dropped_bytes: u64,
+    /// Of packets that were not sent.
+    dropped_segments: u64,
     /// Lost on the medium after they were sent.
     pub lost_bytes: u64,
     pub marked: u64,
+}
+
+impl Counts {
+    fn drop(&mut self, packet: &impl Carried) {
+        self.dropped += 1;
+        self.dropped_bytes += u64::from(packet.wire_len());
+        self.dropped_segments += u64::from(packet.segments());
+    }
 }
 
 /// Passes what a queue drops and marks on to the observer, and counts it.
@@ -106,8 +119,7 @@ struct Notes<'a, P, O: ?Sized> {
 
 impl<P: Carried, O: Observer + ?Sized> Sink<P> for Notes<'_, P, O> {
     fn dropped(&mut self, now: Time, packet: P, why: DropReason) {
-        self.counts.dropped += 1;
-        self.counts.dropped_bytes += u64::from(packet.wire_len());
+        self.counts.drop(&packet);
         self.observer.record(now, self.who, &Event::Dropped { packet: packet.headers(), why });
         if packet.has_contents() {
             self.lost.push(packet);
@@ -155,7 +167,7 @@ impl<P: Carried> Wire<P> {
             loss: link.loss.build(),
             jitter: (link.jitter != JitterConfig::None).then(|| link.jitter.build()),
             reorder: link.reorder.build(),
-            guards_entry: link.policer != PolicerConfig::None || link.entry_loss.may_lose(),
+            watches_entry: link.policer != PolicerConfig::None || link.entry_loss.may_lose(),
             disturbs: link.loss.may_lose()
                 || link.jitter != JitterConfig::None
                 || link.reorder != ReorderConfig::None,
@@ -236,7 +248,7 @@ impl<P: Carried> Wire<P> {
         let line = &mut self.line;
         if line.due.is_never()
             && let Queue::InLine(admission) = &self.queue
-            && !line.guards_entry
+            && !line.watches_entry
             && !line.disturbs
             && admission.has_room(packet.wire_len())
             && let Some(departure) = line.transmitter.send_if_idle(now, packet)
@@ -323,6 +335,11 @@ impl<P: Carried> Wire<P> {
         self.line.exit = Exit::Late;
     }
 
+    /// Packets may have several segments: backlogs count these.
+    pub fn expect_offload(&mut self) {
+        self.line.watches_entry = true;
+    }
+
     /// From when a packet is offered until it comes out it takes this long at least.
     pub fn least_delay(&self) -> Span {
         self.line.delay
@@ -398,8 +415,10 @@ impl<P: Carried> Wire<P> {
             self.line.counts.sent_packets,
             self.line.counts.sent_segments,
         );
+        let packets = self.line.waiting(backlog.packets);
         QueueSample {
-            packets: backlog.packets,
+            packets,
+            joined: packets - backlog.packets,
             bytes: backlog.bytes,
             head_wait: oldest.map_or(Span::ZERO, |arrived| now.since(arrived)),
             sent_packets: self.line.counts.sent_packets,
@@ -434,6 +453,7 @@ impl<P: Carried> Wire<P> {
     /// Drops a packet that the owner of the queue does not admit.
     pub fn refuse<O: Observer + ?Sized>(&mut self, now: Time, packet: &P, observer: &mut O) {
         self.line.counts.offered_bytes += u64::from(packet.wire_len());
+        self.line.counts.offered_segments += u64::from(packet.segments());
         self.line.drop(now, packet, DropReason::Full, observer);
     }
 
@@ -490,15 +510,42 @@ impl<P: Carried> Line<P> {
         packet: &P,
         observer: &mut O,
     ) {
-        if self.keeps_out(now, packet, observer) {
-            return;
+        self.counts.offered_bytes += u64::from(packet.wire_len());
+        if self.watches_entry {
+            self.offer_own_watched(admission, now, packet, observer);
+        } else {
+            self.wait_own::<false, _>(admission, now, packet, observer);
         }
+    }
+
+    #[inline(never)]
+    fn offer_own_watched<O: Observer + ?Sized>(
+        &mut self,
+        admission: &mut Admission,
+        now: Time,
+        packet: &P,
+        observer: &mut O,
+    ) {
+        if self.lets_in(now, packet, observer) {
+            self.wait_own::<true, _>(admission, now, packet, observer);
+        }
+    }
+
+    #[inline(always)]
+    fn wait_own<const WATCHED: bool, O: Observer + ?Sized>(
+        &mut self,
+        admission: &mut Admission,
+        now: Time,
+        packet: &P,
+        observer: &mut O,
+    ) {
         if !admission.admits(packet.wire_len()) {
             self.drop(now, packet, DropReason::Full, observer);
             return;
         }
         self.pipe.wait(now, *packet);
-        let backlog = admission.backlog().packets;
+        let held = admission.backlog().packets;
+        let backlog = if WATCHED { self.waiting(held) } else { held };
         let who = Who::Port(self.port);
         observer.record(now, who, &Event::Enqueued { packet: packet.headers(), backlog });
         self.begin(now);
@@ -513,10 +560,26 @@ impl<P: Carried> Line<P> {
         packet: &P,
         observer: &mut O,
     ) {
-        if self.keeps_out(now, packet, observer) {
-            return;
+        self.counts.offered_bytes += u64::from(packet.wire_len());
+        if self.watches_entry {
+            self.offer_managed_watched(discipline, now, packet, observer);
+        } else if with_discipline!(discipline, queue => self.enqueue::<false, _>(queue, now, packet, observer))
+        {
+            self.begin(now);
         }
-        if with_discipline!(discipline, queue => self.enqueue(queue, now, packet, observer)) {
+    }
+
+    #[inline(never)]
+    fn offer_managed_watched<O: Observer + ?Sized>(
+        &mut self,
+        discipline: &mut AnyQdisc<P>,
+        now: Time,
+        packet: &P,
+        observer: &mut O,
+    ) {
+        if self.lets_in(now, packet, observer)
+            && self.enqueue::<true, _>(discipline, now, packet, observer)
+        {
             self.begin(now);
         }
     }
@@ -531,7 +594,7 @@ impl<P: Carried> Line<P> {
 
     /// Whether `queue` then holds any packet.
     #[inline(always)]
-    fn enqueue<O: Observer + ?Sized>(
+    fn enqueue<const WATCHED: bool, O: Observer + ?Sized>(
         &mut self,
         queue: &mut impl Qdisc<P>,
         now: Time,
@@ -542,7 +605,8 @@ impl<P: Carried> Line<P> {
         let mut notes = Notes { who, counts: &mut self.counts, lost: &mut self.lost, observer };
         match queue.enqueue(now, *packet, &mut notes) {
             Enqueue::Queued => {
-                let backlog = queue.backlog().packets;
+                let held = queue.backlog().packets;
+                let backlog = if WATCHED { self.waiting(held) } else { held };
                 let packet = packet.headers();
                 observer.record(now, who, &Event::Enqueued { packet, backlog });
                 true
@@ -685,22 +749,17 @@ impl<P: Carried> Line<P> {
         }
     }
 
-    /// A packet is offered. True if it does not even come to the queue.
-    #[inline(always)]
-    fn keeps_out<O: Observer + ?Sized>(&mut self, now: Time, packet: &P, observer: &mut O) -> bool {
-        let wire_len = packet.wire_len();
-        self.counts.offered_bytes += u64::from(wire_len);
-        if self.guards_entry
-            && let Some(why) = self.guard(now, wire_len)
-        {
+    /// A packet that is looked at comes. False if it does not even come to the queue.
+    fn lets_in<O: Observer + ?Sized>(&mut self, now: Time, packet: &P, observer: &mut O) -> bool {
+        self.counts.offered_segments += u64::from(packet.segments());
+        let refused = self.guard(now, packet.wire_len());
+        if let Some(why) = refused {
             self.drop(now, packet, why, observer);
-            return true;
         }
-        false
+        refused.is_none()
     }
 
     /// Why a packet does not come to the queue, if it does not.
-    #[inline(never)]
     fn guard(&mut self, now: Time, wire_len: u32) -> Option<DropReason> {
         if let Some(policer) = &mut self.policer
             && !policer.passes(now, wire_len)
@@ -709,6 +768,15 @@ impl<P: Carried> Line<P> {
         }
         let is_lost = self.entry_loss.loses(now, &mut self.entry_random);
         is_lost.then_some(DropReason::Entry)
+    }
+
+    /// Wire packets that wait, where the queue holds so many packets.
+    fn waiting(&self, held: u32) -> u32 {
+        if !self.watches_entry {
+            return held;
+        }
+        let Counts { offered_segments, dropped_segments, sent_segments, .. } = self.counts;
+        (offered_segments - dropped_segments - sent_segments) as u32
     }
 
     /// The medium loses the only packet that waits in the ring.
@@ -733,8 +801,7 @@ impl<P: Carried> Line<P> {
         why: DropReason,
         observer: &mut O,
     ) {
-        self.counts.dropped += 1;
-        self.counts.dropped_bytes += u64::from(packet.wire_len());
+        self.counts.drop(packet);
         let event = Event::Dropped { packet: packet.headers(), why };
         observer.record(now, Who::Port(self.port), &event);
         self.forget(*packet);

@@ -83,6 +83,13 @@ struct Node {
     dropped: u64,
 }
 
+impl Node {
+    /// That wait; one with several segments stands for so many.
+    fn wire_packets(&self) -> u32 {
+        self.waiting.iter().map(|(_, packet)| u32::from(packet.segments)).sum()
+    }
+}
+
 impl State {
     pub fn new(cable: Cable, first: PortId, nodes: usize) -> Self {
         Self {
@@ -142,7 +149,7 @@ impl Carrier<Packet> for State {
             return;
         }
         node.waiting.push_back((now, packet));
-        let backlog = node.waiting.len() as u32;
+        let backlog = node.wire_packets();
         observer.record(now, Who::Port(port), &Event::Enqueued { packet: &packet, backlog });
         self.settle(now, observer);
     }
@@ -178,7 +185,8 @@ impl Carrier<Packet> for State {
     fn sample(&self, now: Time, port: PortId) -> QueueSample {
         let node = self.node(port);
         QueueSample {
-            packets: node.waiting.len() as u32,
+            packets: node.wire_packets(),
+            joined: node.wire_packets() - node.waiting.len() as u32,
             bytes: self.books(port).waiting,
             head_wait: node.waiting.front().map_or(Span::ZERO, |(since, _)| now.since(*since)),
             sent_packets: node.sent_packets,

@@ -193,6 +193,7 @@ impl<'a, O: Observer> Engine<'a, O> {
                 is_over: false,
             })
             .collect();
+        let has_offload = scenario.has_offload();
         let mut links: Vec<Wire<Packet>> = scenario
             .links
             .iter()
@@ -202,6 +203,9 @@ impl<'a, O: Observer> Engine<'a, O> {
                 let may_lose = config.loss.may_lose() || scenario.may_lose(port);
                 let mut link = Wire::that_may_lose(may_lose, config, port, exit, address);
                 link.lengthen(delay);
+                if has_offload {
+                    link.expect_offload();
+                }
                 link
             })
             .collect();

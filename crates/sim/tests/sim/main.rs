@@ -1,5 +1,6 @@
 //! The engine from outside, in worlds that are built in code.
 
+mod backlog;
 mod changes;
 mod ecn;
 mod handshake;

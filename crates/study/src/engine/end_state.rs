@@ -104,7 +104,7 @@ fn some(name: &str, value: u64) -> Option<String> {
 }
 
 /// The counters of `tc -s qdisc`; `details` are the qdisc's own. Packets that did not come to the queue, or were lost after it,
-/// are not its drops and are printed separately.
+/// are not its drops and are printed separately. Its backlog is in packets of the kernel, of which an offloaded one is one.
 fn tc(counts: &LinkCounts, sample: &QueueSample, details: &[(&'static str, u64)]) -> String {
     let LinkCounts { sent_packets, sent_bytes, marks, .. } = *counts;
     let dropped = counts.drops_of_queue();
@@ -117,7 +117,8 @@ fn tc(counts: &LinkCounts, sample: &QueueSample, details: &[(&'static str, u64)]
     let mut out = format!(
         " Sent {sent_bytes} bytes {sent_packets} pkt (dropped {dropped}, overlimits {overlimits} \
          requeues 0)\n backlog {}b {}p requeues 0\n",
-        sample.bytes, sample.packets
+        sample.bytes,
+        sample.packets - sample.joined
     );
     let (tins, plain): (Vec<_>, Vec<_>) = details
         .iter()
@@ -295,7 +296,7 @@ mod tests {
             whole.drops[why as usize] = packets;
         }
         let sample =
-            QueueSample { packets: 4, bytes: 66_000, ..QueueSample::default() };
+            QueueSample { packets: 44, joined: 40, bytes: 66_000, ..QueueSample::default() };
         assert_eq!(
             tc(&whole, &sample, &[]),
             " Sent 9000 bytes 90 pkt (dropped 10, overlimits 0 requeues 0)\n backlog 66000b 4p requeues 0\n \

@@ -63,8 +63,9 @@ impl SwitchConfig {
     /// An empty switch; its ports follow `first`.
     pub fn build<P: Carried>(&self, first: PortId, address: StreamAddress) -> Switch<P> {
         let numbered = self.ports.iter().zip((first.0..).map(PortId));
-        let wires: Vec<Wire<P>> =
+        let mut wires: Vec<Wire<P>> =
             numbered.map(|(link, port)| Wire::new(link, port, Exit::Onward, address)).collect();
+        wires.iter_mut().for_each(Wire::expect_offload);
         let places = wires.len().next_power_of_two();
         Switch {
             first,
