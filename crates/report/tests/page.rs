@@ -1499,6 +1499,22 @@ fn of_very_many_flows_the_first_of_each_group_are_shown_and_it_is_said() {
 }
 
 #[test]
+fn an_end_state_says_what_is_of_the_time_after_the_warm_up() {
+    let mut results = specimen::results();
+    let of_ping = |results: &Results| {
+        let all = terminal::end_state(results, 0);
+        let mut lines = all.lines().skip_while(|line| !line.starts_with("ping ping"));
+        lines.nth(1).expect("its line").trim().to_owned()
+    };
+    let warm = of_ping(&results);
+    assert!(warm.starts_with("after the warm-up: transmitted:"), "{warm}");
+    assert!(!warm.contains("datagrams"), "{warm}");
+    let scenarios = Arc::make_mut(&mut results.plan.scenarios);
+    scenarios.iter_mut().for_each(|scenario| scenario.warmup_s = 0.0);
+    assert!(of_ping(&results).starts_with("transmitted:"));
+}
+
+#[test]
 fn of_many_calls_those_that_stood_still_longest_are_drawn() {
     let (mut results, series) = crowd(100);
     for flow in flows(&mut results.plan).filter(|flow| flow.group == "cubic") {

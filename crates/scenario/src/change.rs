@@ -90,6 +90,11 @@ impl Scenario {
         self.changes.iter().any(|change| matches!(change.what, What::Loss(own, _) if own == port))
     }
 
+    /// Whether a change may set the rate of the port's link.
+    pub fn changes_rate(&self, port: PortId) -> bool {
+        self.changes.iter().any(|change| matches!(change.what, What::Rate(own, _) if own == port))
+    }
+
     /// Refuses a change that can't come, or that can't be made.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use sojourn_file::Overrides;
-use sojourn_study::results::{Folder, Results, Series};
+use sojourn_study::results::{Folder, Kind, Results, Series};
 use sojourn_study::{Study, runner};
 use tempfile::TempDir;
 
@@ -160,4 +160,9 @@ stop = true
             "a change did not come: it waits for 's enters PROBE_BW:0.75' for the 1000th time",
         ]
     );
+    // Both changes of the rate are of this queue.
+    let rows: Vec<_> = results.table.run(0).iter().filter(|row| row.kind == Kind::Queue).collect();
+    let began = rows.iter().map(|row| row.end_state.starts_with(" rate 5Mbps at the end\n Sent "));
+    let names = rows.iter().map(|row| &row.name[..]);
+    assert_eq!(names.zip(began).collect::<Vec<_>>(), [("queue", true), ("reverse_queue", false)]);
 }

@@ -363,8 +363,11 @@ pub(crate) fn end_state(
     for flow in planned.flows.iter().filter(|flow| sample.has(Kind::Flow, &flow.name)) {
         let Some(row) = row_of(Kind::Flow, &flow.name) else { continue };
         let cca = flow.cca.as_deref().map_or(String::new(), |cca| format!(" {cca}"));
-        let said =
-            if row.end_state.is_empty() { of_datagrams(data, row) } else { row.end_state.clone() };
+        let said = if row.end_state.is_empty() {
+            of_datagrams(data, row, planned.warmup_s)
+        } else {
+            row.end_state.clone()
+        };
         if !said.is_empty() {
             let _ = writeln!(out, "{} {}{cca}", flow.name, flow.app);
             out += &said;
@@ -380,25 +383,35 @@ pub(crate) fn end_state(
     out
 }
 
-/// The summary that `ping` and receivers of datagrams print.
-fn of_datagrams(data: &Data<'_>, row: &Row) -> String {
-    let words: Vec<String> = [
+/// The summary that `ping` and receivers of datagrams print. Counters are of the whole run; what is known after the warm-up
+/// only is in a line that says so.
+fn of_datagrams(data: &Data<'_>, row: &Row, warmup_s: f64) -> String {
+    let is_ping = data.table.value(row, "ping_sent").is_some();
+    let counters = [
+        ("datagrams:", "sent_packets", ""),
+        ("jitter:", "jitter_ms", "ms"),
+        ("lost:", "lost_packets", ""),
+    ];
+    let in_window = [
         ("transmitted:", "ping_sent", ""),
         ("rtt min:", "ping_min_ms", "ms"),
         ("avg:", "ping_mean_ms", "ms"),
         ("max:", "ping_max_ms", "ms"),
         ("lost:", "ping_lost", ""),
-        ("datagrams:", "sent_packets", ""),
-        ("jitter:", "jitter_ms", "ms"),
-        ("lost:", "lost_packets", ""),
         ("mos:", "mos", ""),
-    ]
-    .into_iter()
-    .filter_map(|(name, metric, unit)| {
-        Some(format!("{name}{}{unit}", plain(data.table.value(row, metric)?)))
-    })
-    .collect();
-    if words.is_empty() { String::new() } else { format!("\t{}\n", words.join(" ")) }
+    ];
+    let of = |words: &[(&str, &str, &str)]| {
+        let said = words.iter().filter_map(|(name, metric, unit)| {
+            Some(format!("{name}{}{unit}", plain(data.table.value(row, metric)?)))
+        });
+        said.collect::<Vec<_>>().join(" ")
+    };
+    let label = if warmup_s > 0.0 { "after the warm-up: " } else { "" };
+    // The requests of a ping are its datagrams.
+    let lines =
+        [("", if is_ping { String::new() } else { of(&counters) }), (label, of(&in_window))];
+    let lines = lines.iter().filter(|(_, words)| !words.is_empty());
+    lines.map(|(label, words)| format!("\t{label}{words}\n")).collect()
 }
 
 /// Numbers as tools print them: no grouping, at most three decimals.

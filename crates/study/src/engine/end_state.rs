@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use sojourn_core::{DropReason, EcnMode, FlowSample, QueueSample, Rate, Span};
+use sojourn_core::{DropReason, EcnMode, FlowSample, PortId, QueueSample, Rate, Span};
 use sojourn_metrics::{LinkCounts, RunMetrics};
 use sojourn_scenario::{App, Scenario};
 
@@ -28,8 +28,11 @@ pub fn end_states<'a>(
         (App::External(app), Some(sample)) if app.0.is_tcp() => ss(sample, ETHERNET_MSS),
         _ => String::new(),
     });
-    let links = metrics.links.iter().zip(links);
-    let links = links.map(|(link, (sample, details))| tc(&link.whole, sample, details));
+    let links = metrics.links.iter().zip(links).zip((0..).map(PortId));
+    let links = links.map(|((link, (sample, details)), port)| {
+        let rate = scenario.changes_rate(port).then(|| rate(sample.capacity));
+        rate.unwrap_or_default() + &tc(&link.whole, sample, details)
+    });
     flows.chain(links).collect()
 }
 
@@ -101,6 +104,11 @@ fn ss(sample: &FlowSample, mss: u32) -> String {
 /// Like `ss`, which leaves out what is zero.
 fn some(name: &str, value: u64) -> Option<String> {
     (value > 0).then(|| format!("{name}:{value}"))
+}
+
+/// The rate that a link had when the run ended, if a change may have set it.
+fn rate(capacity: Rate) -> String {
+    format!(" rate {} at the end\n", mbps(capacity))
 }
 
 /// The counters of `tc -s qdisc`; `details` are the qdisc's own. Packets that did not come to the queue, or were lost after it,
