@@ -94,6 +94,7 @@ const UNITS: &[(&[&str], Unit)] = &[
     (&["us", "µs"], unit("us", 1e-6, Dimension::TIME)),
     (&["ns"], unit("ns", 1e-9, Dimension::TIME)),
     (&["min"], unit("min", 60.0, Dimension::TIME)),
+    (&["h"], unit("h", 3600.0, Dimension::TIME)),
     (&["mbps", "mbit/s", "mbit"], unit("Mbit/s", 1e6, Dimension::RATE)),
     (&["kbps", "kbit/s", "kbit"], unit("kbit/s", 1e3, Dimension::RATE)),
     (&["gbps", "gbit/s", "gbit"], unit("Gbit/s", 1e9, Dimension::RATE)),
@@ -104,7 +105,33 @@ const UNITS: &[(&[&str], Unit)] = &[
     (&["gb"], unit("GB", 8e9, Dimension::DATA)),
     (&["kib"], unit("KiB", 8.0 * 1024.0, Dimension::DATA)),
     (&["mib"], unit("MiB", 8.0 * 1_048_576.0, Dimension::DATA)),
+    (&["gib"], unit("GiB", 8.0 * 1_073_741_824.0, Dimension::DATA)),
     (&["%"], unit("%", 0.01, Dimension::NONE)),
     (&["packets", "packet", "pkts"], unit("packets", 1.0, Dimension::NONE)),
     (&["frames/s", "fps"], unit("frames/s", 1.0, Dimension::NONE)),
 ];
+
+#[cfg(test)]
+mod tests {
+    use sojourn_core::{Bytes, Rate, Span};
+
+    use super::*;
+
+    #[test]
+    fn claims_read_every_unit_that_the_rest_of_a_study_file_has() {
+        let one = |unit: &str| Unit::parse(unit).map(|unit| (unit.scale, unit.dimension));
+        for unit in ["ns", "us", "µs", "ms", "s", "min", "h"] {
+            let span: Span = format!("1{unit}").parse().expect("a time");
+            assert_eq!(one(unit), Ok((span.as_secs_f64(), Dimension::TIME)), "{unit}");
+        }
+        let rates = ["bit", "kbit", "mbit", "gbit", "bps", "kbps", "mbps", "gbps"];
+        for unit in rates.into_iter().chain(["bit/s", "kbit/s", "mbit/s", "gbit/s"]) {
+            let rate: Rate = format!("1{unit}").parse().expect("a rate");
+            assert_eq!(one(unit), Ok((rate.as_bps() as f64, Dimension::RATE)), "{unit}");
+        }
+        for unit in ["B", "kB", "MB", "GB", "KiB", "MiB", "GiB"] {
+            let size: Bytes = format!("1{unit}").parse().expect("a size");
+            assert_eq!(one(unit), Ok((size.as_u64() as f64 * 8.0, Dimension::DATA)), "{unit}");
+        }
+    }
+}
