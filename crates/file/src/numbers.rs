@@ -3,7 +3,7 @@
 use sojourn_core::{Bytes, Rate, Span};
 
 /// The values of a factor as numbers: `pfifo limit 50` and `pfifo limit 1000` differ in one number,
-/// and so do `20ms` and `1s`.
+/// and so do `20ms` and `1s`. Of a single value it is the only number in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Numbers {
     /// In the order of the values, in [`Numbers::unit`].
@@ -16,15 +16,18 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// `None` unless there are at least two values that differ in one number and nothing else.
+    /// `None` unless the values differ in one number and nothing else, or a single value has one number.
     pub fn of(values: &[String]) -> Option<Self> {
         let words: Vec<Vec<&str>> =
             values.iter().map(|value| value.split_whitespace().collect()).collect();
         let (first, others) = words.split_first()?;
-        if others.is_empty() || others.iter().any(|other| other.len() != first.len()) {
+        if others.iter().any(|other| other.len() != first.len()) {
             return None;
         }
-        let differs = |at: usize| others.iter().any(|other| other[at] != first[at]);
+        let differs = |at: usize| match others {
+            [] => number(first[at]).is_some(),
+            _ => others.iter().any(|other| other[at] != first[at]),
+        };
         let mut places = (0..first.len()).filter(|at| differs(*at));
         let (place, None) = (places.next()?, places.next()) else { return None };
         let read: Vec<(f64, String)> =
@@ -83,6 +86,8 @@ mod tests {
             (&["0.5bdp", "8bdp"], &[0.5, 8.0], "bdp", ""),
             (&["loss 0.1%", "loss 1%"], &[0.1, 1.0], "%", "loss …"),
             (&["1", "2", "4"], &[1.0, 2.0, 4.0], "", ""),
+            (&["1s"], &[1000.0], "ms", ""),
+            (&["pfifo limit 50"], &[50.0], "", "pfifo limit …"),
         ] {
             let found = of(values).unwrap_or_else(|| panic!("{values:?}"));
             assert_eq!((&found.values[..], &found.unit[..]), (numbers, unit), "{values:?}");
@@ -97,7 +102,8 @@ mod tests {
             &["bbr", "bbr3"],
             &["20ms", "10mbit"],
             &["a 1 b 2", "a 2 b 3"],
-            &["20ms"],
+            &["fq_codel"],
+            &["a 1 b 2"],
             &[],
         ] {
             assert_eq!(of(values), None, "{values:?}");

@@ -396,7 +396,7 @@ mod tests {
         assert_eq!((world.duration, world.flows.len()), (Span::from_secs(30), 4));
         assert_eq!(world.flows[1].stop, Some(Span::from_secs(25)));
         let study = study("workload = \"rrul\"\n").expect("a good study");
-        let again = StudyFile::parse("t.toml", &study.text, Path::new(""), &Overrides::default());
+        let again = StudyFile::parse("t.toml", &study.text(), Path::new(""), &Overrides::default());
         assert_eq!(
             again.expect("as it is kept").scenarios.get(0).expect("it is one of them").flows.len(),
             12
@@ -445,7 +445,7 @@ mod tests {
         assert!(wrong.contains("ping"), "{wrong}");
         let lists = read(one, &["workload=[\"http\", \"tcp_nup\"]"]).expect("good");
         assert_eq!(names(&lists)[1].1, "up.1 ping");
-        let again = StudyFile::parse("t.toml", &lists.text, Path::new(""), &Overrides::default());
+        let again = StudyFile::parse("t.toml", &lists.text(), Path::new(""), &Overrides::default());
         assert_eq!(names(&again.expect("as it is kept")), names(&lists));
     }
 

@@ -18,6 +18,7 @@ pub mod engine;
 pub mod metrics;
 pub mod possible;
 pub mod reference;
+mod removed;
 pub mod results;
 pub mod runner;
 mod shape;

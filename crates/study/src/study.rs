@@ -26,6 +26,7 @@ use crate::digest::Digest;
 use crate::engine;
 use crate::metrics;
 use crate::possible::Possible;
+use crate::removed::{self, Removed};
 use crate::results::{Axis, Common, Kind, Numbers, Plan, PlannedRun, PlannedScenario, View, Where};
 
 /// A question and everything that is needed to answer it.
@@ -183,7 +184,15 @@ impl Study {
         // The changes of that time may have removed values that claims name.
         let overridden = factors::overridden(&document);
         let is_overridden = |factor: usize| overridden.contains(&plan.factors[factor].name);
-        claims(&specs, &document, Names { plan, is_overridden: &is_overridden, known: None })
+        let noted = || removed::noted(&document);
+        let removed = Removed::new(&noted);
+        let names = Names {
+            plan,
+            is_overridden: &is_overridden,
+            removed: &|name| removed.kinds(name),
+            known: None,
+        };
+        claims(&specs, &document, names)
     }
 
     fn of(
@@ -194,18 +203,24 @@ impl Study {
     ) -> Result<Self, StudyError> {
         let registry = engine::with_built_in(registry);
         let read = |document: Document| {
+            let whole = || removed::of_whole(&document, &registry, &path);
             let mut noted = Noted::default();
             let mut each =
                 |scenario: &StudyScenario, seeding: Seeding<'_>| noted.add(scenario, seeding);
-            let file = StudyFile::of(document, &registry, path.clone(), overrides, &mut each)?;
-            Self::from_file(file, noted)
+            let changed = document.clone();
+            let file = StudyFile::of(changed, &registry, path.clone(), overrides, &mut each)?;
+            Self::from_file(file, noted, &Removed::new(&whole))
         };
         read(document.clone())
             .map_err(|first| mistakes::all(first, document, &|document| read(document).map(|_| ())))
     }
 
-    fn from_file(file: StudyFile, noted: Noted) -> Result<Self, StudyError> {
-        let StudyFile { path, overrides, document, spec, factors, scenarios, seeds, text } = file;
+    fn from_file(
+        mut file: StudyFile,
+        noted: Noted,
+        removed: &Removed<'_>,
+    ) -> Result<Self, StudyError> {
+        let StudyFile { document, spec, factors, .. } = &file;
         let longest_s =
             noted.scenarios.iter().map(|scenario| scenario.duration_s).fold(0.0, f64::max);
         // Claims need not fit what the command line made of the study.
@@ -216,23 +231,28 @@ impl Study {
             title: spec.title.clone(),
             source: spec.source.clone(),
             question: spec.question.clone(),
-            path,
-            overrides,
-            runs: noted.runs(&factors.list(), &seeds),
+            path: file.path.clone(),
+            overrides: file.overrides.clone(),
+            runs: noted.runs(&factors.list(), &file.seeds),
             factors: factors.list(),
-            scenarios,
+            scenarios: file.scenarios.clone(),
             study_seed: spec.repeat.study_seed,
-            seeds,
+            seeds: file.seeds.clone(),
             views: Vec::new(),
             claims: Vec::new(),
-            text,
+            text: String::new(),
             possible,
         };
         let plan = study.plan();
-        let is_overridden = |factor| factors.is_overridden(factor);
-        let names = Names { plan: &plan, is_overridden: &is_overridden, known: known.as_ref() };
-        study.views = views(&spec, &document, names)?;
-        study.claims = claims(&spec.claim, &document, names)?;
+        let names = Names {
+            plan: &plan,
+            is_overridden: &|factor| factors.is_overridden(factor),
+            removed: &|name| removed.kinds(name),
+            known: known.as_ref(),
+        };
+        study.views = views(spec, document, names)?;
+        study.claims = claims(&spec.claim, document, names)?;
+        study.runs.notices.extend(study.views.iter().flat_map(|view| lost(view, &plan)));
         let is_set = document.root.node("overridden").is_some();
         for (index, claim) in study.claims.iter().enumerate() {
             let is_covered = |scenario: &u32| {
@@ -270,6 +290,8 @@ impl Study {
                 }));
             }
         }
+        removed.write(&mut file.document);
+        study.text = file.text();
         Ok(study)
     }
 }
@@ -513,12 +535,8 @@ fn check_view(view: &ViewSpec, names: Names<'_>) -> Result<(), (&'static str, Sp
             .near(name, factors().chain(others.iter().copied()))
             .allow(factors().chain(others.iter().copied())))
     };
-    // With or without the flow or queue that it is of, as claims write it.
     let metric = |written: &str| {
-        let (name, of) = match written.strip_suffix(')').and_then(|it| it.split_once('(')) {
-            Some((name, of)) => (name.trim(), Some(of.trim())),
-            None => (written, None),
-        };
+        let (name, of) = metric_and_of(written);
         of.map_or(Ok(()), |of| known(of, names))?;
         metrics::find(name, &Kind::ALL).map(|_| ())
     };
@@ -568,15 +586,7 @@ fn check_view(view: &ViewSpec, names: Names<'_>) -> Result<(), (&'static str, Sp
         }
         (Some(x), ViewKind::Line) => {
             factor(x, &[]).map_err(|error| ("x", error))?;
-            let values = names.plan.factors.iter().filter(|factor| factor.name == *x);
-            if values.into_iter().any(|factor| Numbers::of(&factor.values).is_none()) {
-                let problem = format!("the values of '{x}' differ in more than one number");
-                let error = SpecError::new(problem);
-                return Err((
-                    "x",
-                    error.allow(["a factor such as 10ms, 20ms, 50ms", "kind = \"bars\""]),
-                ));
-            }
+            check_numbers(x, names).map_err(|error| ("x", error))?;
         }
         (Some(_), ViewKind::Series | ViewKind::Cdf) => {
             return Err(("x", SpecError::new("is fixed by the kind of the figure")));
@@ -605,27 +615,65 @@ fn check_view(view: &ViewSpec, names: Names<'_>) -> Result<(), (&'static str, Sp
     of.iter().try_for_each(|name| known(name, names)).map_err(|error| ("of", error))
 }
 
-/// Whether a flow, a group of flows or a queue has this name.
+/// # Errors
+/// The values of a factor have no place on an axis. The command line may leave one that has none: a study
+/// must read again with the values of one of its scenarios.
+fn check_numbers(factor: &str, names: Names<'_>) -> Result<(), SpecError> {
+    let Some(index) = names.plan.factors.iter().position(|known| known.name == factor) else {
+        return Ok(());
+    };
+    let values = &names.plan.factors[index].values;
+    let problem = match &values[..] {
+        _ if Numbers::of(values).is_some() => return Ok(()),
+        [_] if (names.is_overridden)(index) => return Ok(()),
+        [value] => format!("'{value}', the only value of '{factor}', does not have one number"),
+        _ => format!("the values of '{factor}' differ in more than one number"),
+    };
+    let allowed = ["a factor such as 10ms, 20ms, 50ms", "kind = \"bars\""];
+    Err(SpecError::new(problem).allow(allowed))
+}
+
+/// A metric, with or without the flow or queue that it is of, as claims write it.
+fn metric_and_of(written: &str) -> (&str, Option<&str>) {
+    match written.strip_suffix(')').and_then(|it| it.split_once('(')) {
+        Some((name, of)) => (name.trim(), Some(of.trim())),
+        None => (written, None),
+    }
+}
+
+/// # Errors
+/// No flow, group of flows or queue has this name, and none had it before the command line took it away.
 fn known(name: &str, names: Names<'_>) -> Result<(), SpecError> {
-    let scenarios = &names.plan.scenarios;
-    let all: Vec<&str> = scenarios
-        .iter()
-        .flat_map(|scenario| {
-            let flows = scenario.flows.iter().flat_map(|flow| [&flow.group[..], &flow.name]);
-            flows.chain(scenario.queues.iter().map(|queue| &queue.name[..]))
-        })
-        .collect();
-    if all.contains(&name) {
+    let all = || named(names.plan);
+    if all().any(|known| known == name) || !(names.removed)(name).is_empty() {
         return Ok(());
     }
     let mut allowed: Vec<&str> = Vec::new();
-    all.iter().for_each(|name| {
-        if !allowed.contains(name) {
+    all().for_each(|name| {
+        if !allowed.contains(&name) {
             allowed.push(name);
         }
     });
     let problem = SpecError::new(format!("no flow or queue is named '{name}'"));
-    Err(problem.near(name, all.iter().copied()).allow(allowed))
+    Err(problem.near(name, all()).allow(allowed))
+}
+
+/// The names of the groups, flows and queues of all scenarios.
+fn named(plan: &Plan) -> impl Iterator<Item = &str> {
+    plan.scenarios.iter().flat_map(|scenario| {
+        let flows = scenario.flows.iter().flat_map(|flow| [&flow.group[..], &flow.name]);
+        flows.chain(scenario.queues.iter().map(|queue| &queue.name[..]))
+    })
+}
+
+/// Notes on what a view shows and no scenario has, because the command line took it away.
+fn lost(view: &View, plan: &Plan) -> Vec<(String, usize)> {
+    let written = view.y.iter().chain(&view.x);
+    let of_metrics = written.filter_map(|written| metric_and_of(written).1);
+    let mut all: BTreeSet<&str> = view.of.iter().map(|of| &of[..]).chain(of_metrics).collect();
+    all.retain(|name| !named(plan).any(|known| known == *name));
+    let note = |name: &str| format!("view '{}': '{name}' is in no scenario", view.name);
+    all.into_iter().map(|name| (note(name), plan.scenarios.len())).collect()
 }
 
 fn log_axes(view: &ViewSpec) -> Result<Option<Vec<Axis>>, SpecError> {

@@ -6,6 +6,7 @@ mod formats;
 mod help;
 mod interrupted;
 mod many;
+mod repeats;
 mod replay;
 mod scratch;
 mod shards;

@@ -71,6 +71,11 @@ pub struct StudySpec {
     #[allow(dead_code)]
     #[schemars(with = "Option<Vec<String>>")]
     overridden: Option<IgnoredAny>,
+    /// In a study that a run has written: flows and queues that the command line took away, and that views
+    /// or claims name.
+    #[allow(dead_code)]
+    #[schemars(with = "Option<BTreeMap<String, Vec<String>>>")]
+    removed: Option<IgnoredAny>,
     /// Runs last at most this long; warm-up, starts and stops shrink in proportion. Traces, steps, changes and the
     /// times of stations stay as they are; `check` names those. `--shorten` sets it.
     pub shorten: Option<Text<Span>>,

@@ -44,8 +44,6 @@ pub struct StudyFile {
     pub factors: Arc<Factors>,
     pub scenarios: Scenarios,
     pub seeds: Vec<u64>,
-    /// The study as one file, with the changes.
-    pub text: String,
 }
 
 /// What every scenario of a study is run with.
@@ -147,16 +145,22 @@ impl StudyFile {
         let scenarios = Scenarios::checked(builder, &mut |scenario| {
             each(scenario, Seeding { study_seed: spec.repeat.study_seed, seeds: &seeds });
         })?;
-        Ok(Self {
-            overrides: noted(overrides),
-            text: text_of(&document, &path, overrides),
-            path,
-            spec,
-            factors,
-            scenarios,
-            seeds,
-            document,
-        })
+        Ok(Self { overrides: noted(overrides), path, spec, factors, scenarios, seeds, document })
+    }
+
+    /// The study as one file, with the changes.
+    pub fn text(&self) -> String {
+        if let Some(text) = self.document.verbatim() {
+            return text.to_owned();
+        }
+        let mut text = format!("# As run from {}\n", self.path.display());
+        for note in &self.overrides {
+            // Control characters in the note must not become part of the file.
+            text.push_str(&format!("# with {}\n", note.replace(char::is_control, " ")));
+        }
+        text.push_str("# Relative paths start where they did there.\n\n");
+        text.push_str(&self.document.to_toml());
+        text
     }
 }
 
@@ -330,20 +334,6 @@ fn noted(overrides: &Overrides) -> Vec<String> {
     let seeds = overrides.seeds.map(|seeds| format!("--seeds {seeds}"));
     let shorten = overrides.shorten.map(|duration| format!("--shorten {duration}"));
     set.chain(seeds).chain(shorten).collect()
-}
-
-fn text_of(document: &Document, path: &Path, overrides: &Overrides) -> String {
-    if let Some(text) = document.verbatim() {
-        return text.to_owned();
-    }
-    let mut text = format!("# As run from {}\n", path.display());
-    for note in noted(overrides) {
-        // Control characters in the note must not become part of the file.
-        text.push_str(&format!("# with {}\n", note.replace(char::is_control, " ")));
-    }
-    text.push_str("# Relative paths start where they did there.\n\n");
-    text.push_str(&document.to_toml());
-    text
 }
 
 impl Document {

@@ -101,6 +101,9 @@ pub struct Names<'a> {
     /// Whether the command line replaced a factor's values; then the study may name values that are
     /// no longer there.
     pub is_overridden: &'a dyn Fn(usize) -> bool,
+    /// Whether flows, a queue or both have a name that is in no scenario, because the command line took
+    /// them away.
+    pub removed: &'a dyn Fn(&str) -> Vec<Kind>,
     /// What the study says of its runs; `None` if the command line changed it, or if it is a result.
     pub known: Option<&'a Known>,
 }
@@ -622,7 +625,7 @@ impl Resolver<'_> {
             .collect()
     }
 
-    /// What has this name in a scenario that counts.
+    /// What has this name in a scenario, or had before the command line took it away.
     fn kinds_of(&self, name: &str) -> Result<Vec<Kind>, SpecError> {
         let scenarios = &self.names.plan.scenarios;
         let is_flow = scenarios.iter().any(|scenario| {
@@ -636,6 +639,9 @@ impl Resolver<'_> {
         }
         if is_queue {
             kinds.push(Kind::Queue);
+        }
+        if kinds.is_empty() {
+            kinds = (self.names.removed)(name);
         }
         if !kinds.is_empty() {
             return Ok(kinds);

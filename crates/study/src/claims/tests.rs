@@ -142,7 +142,8 @@ fn checked(claims: &[Claim], plan: &Plan, table: &Table) -> ClaimReport {
 
 fn claim(expression: &str, filter: &[&str]) -> Claim {
     let plan = plan();
-    let names = Names { plan: &plan, is_overridden: &|_| false, known: None };
+    let names =
+        Names { plan: &plan, is_overridden: &|_| false, removed: &|_| Vec::new(), known: None };
     Claim {
         id: "C".into(),
         text: String::new(),
@@ -217,7 +218,8 @@ fn a_claim_may_compare_with_a_closed_form() {
 #[test]
 fn a_closed_form_takes_its_parameters_from_factors() {
     let plan = zipped();
-    let names = Names { plan: &plan, is_overridden: &|_| false, known: None };
+    let names =
+        Names { plan: &plan, is_overridden: &|_| false, removed: &|_| Vec::new(), known: None };
     let text = "rtt_p50(a) >= 0 * model(bbr-queue.rtt, rtt = path.rtt) + model(bbr-queue.rtt, rtt = path.rtt)";
     let expectation = Expectation::parse(text, names).unwrap_or_else(|e| panic!("{}", e.problem));
     let claim = Claim { expect: vec![expectation], ..claim("jain() > 0", &[]) };
@@ -252,7 +254,8 @@ fn what_is_wrong_with_a_closed_form_is_named() {
         ("goodput(a) in model(ware-bbr.goodput, = 2) ± 1 %", "a parameter is missing"),
     ] {
         let plan = plan();
-        let names = Names { plan: &plan, is_overridden: &|_| false, known: None };
+        let names =
+            Names { plan: &plan, is_overridden: &|_| false, removed: &|_| Vec::new(), known: None };
         let error = Expectation::parse(text, names).expect_err(text);
         assert!(error.problem.to_string().contains(problem), "{text}: {}", error.problem);
     }
@@ -332,7 +335,8 @@ fn zipped() -> Plan {
 fn a_value_of_one_factor_chooses_those_that_change_together_with_it() {
     let plan = zipped();
     let check_one = |expression: &str| {
-        let names = Names { plan: &plan, is_overridden: &|_| false, known: None };
+        let names =
+            Names { plan: &plan, is_overridden: &|_| false, removed: &|_| Vec::new(), known: None };
         let expect = vec![Expectation::parse(expression, names).map_err(|e| e.problem).unwrap()];
         let claim = Claim { expect, ..claim("goodput(a) > 0", &[]) };
         checked(&[claim], &plan, &table(&plan)).claims.remove(0).checks
@@ -535,7 +539,7 @@ proptest! {
         )
     ) {
         let plan = plan();
-        let names = Names { plan: &plan, is_overridden: &|_| false, known: None };
+        let names = Names { plan: &plan, is_overridden: &|_| false, removed: &|_| Vec::new(), known: None };
         if let Ok(expectation) = Expectation::parse(&words.concat(), names) {
             let mut claim = claim("goodput(a) > 0", &[]);
             claim.expect = vec![expectation];
@@ -553,7 +557,8 @@ proptest! {
 #[test]
 fn a_sum_without_end_is_refused_and_overflows_nothing() {
     let plan = plan();
-    let names = Names { plan: &plan, is_overridden: &|_| false, known: None };
+    let names =
+        Names { plan: &plan, is_overridden: &|_| false, removed: &|_| Vec::new(), known: None };
     let text = format!("goodput(a){} > 0", " + goodput(a)".repeat(100_000));
     let error = Expectation::parse(&text, names).unwrap_err();
     assert!(error.problem.to_string().contains("too long (allowed: at most 500 operators)"));
@@ -592,7 +597,8 @@ fn a_phase_has_a_share_of_the_time_and_a_beginning() {
 #[test]
 fn what_has_no_time_is_refused_where_it_stands() {
     let plan = plan();
-    let names = Names { plan: &plan, is_overridden: &|_| false, known: None };
+    let names =
+        Names { plan: &plan, is_overridden: &|_| false, removed: &|_| Vec::new(), known: None };
     for (text, at, words) in [
         ("cwnd(a) during 5..6 > 1", 15, "no time of the run"),
         ("cwnd(a) during 5kB..6kB > 1", 15, "no time of the run"),
@@ -613,7 +619,12 @@ fn what_has_no_time_is_refused_where_it_stands() {
 fn a_part_of_the_run_has_a_length_and_ends_with_the_run() {
     let plan = plan();
     let known = Known { longest_s: 10.0, phases: BTreeMap::new() };
-    let names = Names { plan: &plan, is_overridden: &|_| false, known: Some(&known) };
+    let names = Names {
+        plan: &plan,
+        is_overridden: &|_| false,
+        removed: &|_| Vec::new(),
+        known: Some(&known),
+    };
     for (text, at, words) in [
         ("cwnd(a) during 2s..2s > 1", 15, "has no length (allowed: an end after the start"),
         ("cwnd(a) during 1s..11s > 1", 19, "no run lasts longer than 10s (allowed: a part within"),
@@ -632,7 +643,12 @@ fn a_phase_that_no_controller_of_the_flow_has_is_refused() {
     let of_a = Some(BTreeSet::from(["DRAIN", "PROBE_BW:UP"]));
     let phases = BTreeMap::from([("a".to_owned(), of_a), ("b".to_owned(), None)]);
     let known = Known { longest_s: 10.0, phases };
-    let names = Names { plan: &plan, is_overridden: &|_| false, known: Some(&known) };
+    let names = Names {
+        plan: &plan,
+        is_overridden: &|_| false,
+        removed: &|_| Vec::new(),
+        known: Some(&known),
+    };
     let error = Expectation::parse("phase_share(a, phase = 'NOPE') < 1 %", names).unwrap_err();
     let words = "'a' has no phase 'NOPE' (allowed: DRAIN, PROBE_BW:UP)";
     assert!(error.problem.to_string().contains(words), "{}", error.problem);

@@ -98,6 +98,58 @@ fn claims_over_values_that_the_command_line_took_away_are_no_mistake() {
 }
 
 #[test]
+fn names_that_the_command_line_took_away_are_no_mistake() {
+    let text = "[factors]\nflow.b.count = [0, 2]\n\
+                [views.rates]\nkind = \"series\"\ny = \"goodput_mbps\"\nof = [\"a\", \"b.2\"]\n\
+                [views.bars]\nkind = \"bars\"\ny = \"goodput(b)\"\n\
+                [[claim]]\nid = \"c\"\ntext = \"t\"\nexpect = \"goodput(b) > 1 Mbps\"\n";
+    let alone = with(text, &["flow.b.count=0"]);
+    let notes = [
+        ("view 'rates': 'b.2' is in no scenario", 1),
+        ("view 'bars': 'b' is in no scenario", 1),
+        ("claim 'c': 'goodput_mbps(b)' has no value", 1),
+    ];
+    assert_eq!(alone.notices(), notes);
+    // As results keep it, and changed once more.
+    let read_again = |set: &[&str]| {
+        let set = set.iter().map(|set| (*set).to_owned()).collect();
+        let overrides = Overrides { set, ..Overrides::default() };
+        Study::parse("again", alone.text(), Path::new(""), &overrides).map_err(|e| e.to_string())
+    };
+    let again = read_again(&[]).unwrap();
+    assert_eq!(again.notices(), notes);
+    assert_eq!(again.plan().digest, alone.plan().digest);
+    assert_eq!(Study::claims_of(alone.text(), &alone.plan()).unwrap().len(), 1);
+    let twice = read_again(&["path.rate=9Mbps"]).unwrap();
+    assert_eq!(twice.notices(), notes);
+    // What no scenario of the study has is a mistake of it.
+    let wrong = Overrides { set: vec!["flow.b.count=0".into()], ..Overrides::default() };
+    let error = read(&text.replace("goodput(b) > ", "goodput(c) > "), &wrong).unwrap_err();
+    assert!(error.contains("no flow or queue is named 'c'"), "{error}");
+    let error = read(&text.replace("b.2", "b.3"), &wrong).unwrap_err();
+    assert!(error.contains("no flow or queue is named 'b.3'"), "{error}");
+}
+
+#[test]
+fn an_axis_may_be_left_with_one_value() {
+    let of = |values: &str, set: &[&str]| {
+        let set = set.iter().map(|set| (*set).to_owned()).collect();
+        let view = "[views.v]\nkind = \"line\"\nx = \"path.queue\"\ny = \"goodput\"\n";
+        let text = format!("[factors]\npath.queue = [{values}]\n{view}");
+        read(&text, &Overrides { set, ..Overrides::default() }).map(|_| ())
+    };
+    let fifos = "'pfifo limit 5', 'pfifo limit 9'";
+    assert_eq!(of(fifos, &[]), Ok(()));
+    assert_eq!(of(fifos, &["path.queue=pfifo limit 5"]), Ok(()));
+    assert_eq!(of(fifos, &["path.queue=codel"]), Ok(()));
+    assert_eq!(of("'pfifo limit 5'", &[]), Ok(()));
+    let error = of("'codel'", &[]).unwrap_err();
+    assert!(error.contains("'codel', the only value of 'path.queue', does not have one number"));
+    let error = of("'codel', 'pfifo limit 5'", &[]).unwrap_err();
+    assert!(error.contains("the values of 'path.queue' differ in more than one number"), "{error}");
+}
+
+#[test]
 fn a_run_is_named_by_what_it_is_and_not_where_it_stands() {
     let id = |study: &Study, run: usize| study.plan().runs[run].id;
     let alone = study("");
