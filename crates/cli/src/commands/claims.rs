@@ -131,23 +131,32 @@ fn row(claim: &ClaimResult) -> [String; 7] {
         0 => String::new(),
         all => format!("{held}/{all}"),
     };
-    let decisive = decisive(claim);
-    let (measured, claimed, off) = decisive
+    let telling = claim.telling();
+    let (measured, claimed, off) = telling
         .map_or_else(Default::default, |check| (measured(check), claimed(check), off(check)));
-    let text = match claim.remark(decisive) {
-        Some(remark) => format!("{} ({remark})", claim.text),
-        None => claim.text.clone(),
+    let text = match beside(claim, telling) {
+        beside if beside.is_empty() => claim.text.clone(),
+        beside => format!("{} ({beside})", claim.text),
     };
     [claim.verdict.mark().to_owned(), claim.id.clone(), bounds, measured, claimed, off, text]
 }
 
-/// The check by which a claim fails most, or its first.
-fn decisive(claim: &ClaimResult) -> Option<&Check> {
-    let share = |check: &Check| {
-        check.miss.as_ref().map_or(-1.0, |miss| miss.share.unwrap_or(f64::INFINITY))
-    };
-    let measured = claim.checks.iter().filter(|check| check.value.is_some());
-    measured.reduce(|worst, check| if share(check) > share(worst) { check } else { worst })
+/// In which of its scenarios a claim was measured, and which samples are missing where: `with path.rtt = 10ms: 'ping_p95_ms' of
+/// 'ping' is over 38 of 40 samples`.
+fn beside(claim: &ClaimResult, shown: Option<&Check>) -> String {
+    let is_one_of_several =
+        |check: &&Check| claim.checks.iter().any(|other| other.label != check.label);
+    let with = |check: &Check| format!("with {}", check.label);
+    let place = shown.filter(is_one_of_several).map(with);
+    let remark = claim.remark(shown).map(|remark| (remark.elsewhere.map(with), remark.reason));
+    match (place, remark) {
+        (None, None) => String::new(),
+        (Some(place), None) => place,
+        (None, Some((None, reason))) => reason.to_owned(),
+        (None, Some((Some(elsewhere), reason))) => format!("{elsewhere}: {reason}"),
+        (Some(place), Some((None, reason))) => format!("{place}: {reason}"),
+        (Some(place), Some((Some(elsewhere), reason))) => format!("{place}; {elsewhere}: {reason}"),
+    }
 }
 
 fn measured(check: &Check) -> String {

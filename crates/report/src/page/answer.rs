@@ -104,7 +104,7 @@ fn write_claim(out: &mut String, claim: &ClaimResult, data: &Data<'_>) {
         Esc(&claim.text)
     );
     let _ = write!(out, "<div class=\"measured\"><p>{}</p>", sentence(claim, data));
-    if let Some(check) = telling(claim) {
+    if let Some(check) = claim.telling() {
         *out += &picture(check);
     }
     *out += "</div>";
@@ -165,30 +165,6 @@ fn write_claim(out: &mut String, claim: &ClaimResult, data: &Data<'_>) {
 /// The most bounds of a claim that are listed, those that failed first.
 pub(crate) const MOST_CHECKS: usize = 300;
 
-/// The check to show: the one that is farthest off or, if all hold, the one nearest to its bound.
-pub(crate) fn telling(claim: &ClaimResult) -> Option<&Check> {
-    let of = |verdict: Verdict| claim.checks.iter().filter(move |check| check.verdict == verdict);
-    match claim.verdict {
-        Verdict::Fails => of(Verdict::Fails).max_by(|a, b| {
-            share_missed(a).total_cmp(&share_missed(b)).then(b.scenario.cmp(&a.scenario))
-        }),
-        Verdict::Holds => of(Verdict::Holds).min_by(|a, b| room(a).total_cmp(&room(b))),
-        Verdict::Untestable => None,
-    }
-}
-
-/// How far a value is from its nearest bound, as a share of the bound.
-fn room(check: &Check) -> f64 {
-    let (Some(bounds), Some(value)) = (bounds(check), &check.value) else {
-        return f64::MAX;
-    };
-    [bounds.low, bounds.high]
-        .into_iter()
-        .filter(|bound| bound.is_finite())
-        .map(|bound| (value.mean - bound).abs() / bound.abs().max(f64::MIN_POSITIVE))
-        .fold(f64::MAX, f64::min)
-}
-
 fn picture(check: &Check) -> String {
     match (bounds(check), &check.value) {
         (Some(bounds), Some(value)) => {
@@ -229,7 +205,7 @@ fn sentence(claim: &ClaimResult, data: &Data<'_>) -> String {
             format!("It is untestable here: {}.", Esc(why))
         }
         Verdict::Holds => {
-            let Some(check) = telling(claim) else {
+            let Some(check) = claim.telling() else {
                 return "Every bound is met.".into();
             };
             let mut text = String::new();
@@ -241,7 +217,7 @@ fn sentence(claim: &ClaimResult, data: &Data<'_>) -> String {
                 text += " Nearest to its bound: ";
             }
             came_to(&mut text, check, data);
-            text + "." + &lacking(claim, check)
+            text + "." + &lacking(claim, check, data)
         }
         Verdict::Fails => {
             let failed: Vec<&Check> =
@@ -256,7 +232,7 @@ fn sentence(claim: &ClaimResult, data: &Data<'_>) -> String {
                     if failed.len() == 1 { "is" } else { "are" }
                 );
             }
-            if let Some(check) = telling(claim) {
+            if let Some(check) = claim.telling() {
                 if failed.len() > 1 {
                     text += "Farthest off: ";
                 }
@@ -265,17 +241,22 @@ fn sentence(claim: &ClaimResult, data: &Data<'_>) -> String {
                     let _ = write!(text, ": <strong>{miss}</strong>");
                 }
                 text.push('.');
-                text += &lacking(claim, check);
+                text += &lacking(claim, check, data);
             }
             text
         }
     }
 }
 
-/// How many samples the value of the check has, or of another check, if some are missing.
-fn lacking(claim: &ClaimResult, check: &Check) -> String {
-    let remark = claim.remark(Some(check)).map(|remark| remark.trim_end_matches('.'));
-    remark.map_or_else(String::new, |remark| format!(" {}.", Esc(&capital(remark))))
+/// Which samples the value of the check lacks, or of another one, which is named.
+fn lacking(claim: &ClaimResult, check: &Check, data: &Data<'_>) -> String {
+    let Some(remark) = claim.remark(Some(check)) else { return String::new() };
+    let reason = remark.reason.trim_end_matches('.');
+    let text = match remark.elsewhere {
+        Some(other) => format!("with {}: {reason}", place(other, data)),
+        None => reason.to_owned(),
+    };
+    format!(" {}.", Esc(&capital(&text)))
 }
 
 /// Why a claim is untestable: the author's reason, or what its bounds lack and in how many of them.
@@ -334,10 +315,6 @@ fn place(check: &Check, data: &Data<'_>) -> String {
         label if label.is_empty() => "all scenarios".into(),
         label => label,
     }
-}
-
-fn share_missed(check: &Check) -> f64 {
-    check.miss.as_ref().map_or(0.0, |miss| miss.share.unwrap_or(f64::MAX))
 }
 
 /// `2.1 Mbit/s (35 %) too low`.

@@ -26,9 +26,20 @@ pub(crate) fn metrics(claims: &[Claim]) -> BTreeSet<&'static str> {
     for metric in metrics {
         let counts = [sample_columns(metric), survival_columns(metric)];
         all.extend(counts.into_iter().flatten().flat_map(|(a, b)| [a, b]));
+        all.extend(refused_column(metric));
         all.insert(metric);
     }
     all
+}
+
+/// The metric that says how many of its samples are missing because transfers were refused.
+fn refused_column(metric: &str) -> Option<&'static str> {
+    is_of(metric, &["fct", "slowdown"]).then_some("transfers_refused")
+}
+
+/// Whether a metric is of one of these families.
+fn is_of(metric: &str, families: &[&str]) -> bool {
+    families.iter().any(|family| metric.starts_with(family))
 }
 
 /// Takes in the runs of a study, and checks its claims when all are there. Of a run it keeps a number for each
@@ -51,6 +62,8 @@ struct ValueColumn<'a> {
     metric: Option<usize>,
     /// Where samples are counted: those that are known, and all.
     samples: Option<(usize, usize)>,
+    /// Where transfers are counted that were refused.
+    refused: Option<usize>,
     /// Where transfers are counted that began.
     begun: Option<usize>,
     /// Of its flows or queues together; not a number where there is none.
@@ -75,6 +88,7 @@ impl<'a> Checker<'a> {
                     metric: place(value.metric),
                     samples: sample_columns(value.metric)
                         .and_then(|(known, all)| Some((place(known)?, place(all)?))),
+                    refused: refused_column(value.metric).and_then(place),
                     begun: survival_columns(value.metric).and_then(|(_, begun)| place(begun)),
                     pooled: vec![f64::NAN; plan.runs.len()],
                     out_of_reach: BTreeSet::new(),
@@ -154,13 +168,15 @@ impl ValueColumn<'_> {
             return;
         }
         let sum = |metric| of(metric).reduce(|sum, count| sum + count);
-        let samples = self
-            .samples
-            .and_then(|(n, of)| Some(Covered { known: sum(n)?, all: sum(of)?, of_flows: false }));
+        let refused = self.refused.and_then(sum).unwrap_or_default();
+        let samples = self.samples.and_then(|(n, of)| {
+            Some(Covered { known: sum(n)?, all: sum(of)?, refused, of_flows: false })
+        });
         // Where samples are not counted, flows are, if some of them lack the metric.
         let flows = || {
             let (known, all) = (found.len() as f64, meant.len() as f64);
-            (known > 0.0 && known < all).then_some(Covered { known, all, of_flows: true })
+            let covered = Covered { known, all, refused: 0.0, of_flows: true };
+            (known > 0.0 && known < all).then_some(covered)
         };
         if let Some(covered) = samples.or_else(flows) {
             self.covered.resize(self.pooled.len(), None);
@@ -188,14 +204,17 @@ struct Results<'a> {
 type Asked = (usize, String, usize);
 
 /// How many samples or flows the values of a check have, and how many they would have if none were
-/// missing, over all seeds; by metric and by what the metric is measured on.
+/// missing; by metric, by what the metric is measured on, and by run, because an expression may name one
+/// value several times.
 #[derive(Default)]
-struct Coverage(BTreeMap<(&'static str, String), Covered>);
+struct Coverage(BTreeMap<(&'static str, String), BTreeMap<u32, Covered>>);
 
 #[derive(Clone, Copy, Default)]
 struct Covered {
     known: f64,
     all: f64,
+    /// Transfers of any size among those that are missing.
+    refused: f64,
     /// The counts are of flows with and without the metric, not of samples with and without a value.
     of_flows: bool,
 }
@@ -209,48 +228,70 @@ impl Covered {
 
     /// What became of all, if none has a value of the metric.
     fn none(self, metric: &str) -> String {
-        let is_of = |families: &[&str]| families.iter().any(|family| metric.starts_with(family));
         let became = match () {
             () if self.known > 0.0 || self.of_flows => {
                 return format!("{} have a value", self.describe());
             }
-            () if is_of(&["completion", "fct", "slowdown"]) => "transfers had ended",
-            () if is_of(&["frame"]) => "frames became complete",
-            () if is_of(&["ping"]) => "pings came back",
-            () if is_of(&["owd", "ipdv", "pdv"]) => "packets arrived",
+            () if self.refused > 0.0 => "transfers had ended; some were refused",
+            () if is_of(metric, &["completion", "fct", "slowdown"]) => "transfers had ended",
+            () if is_of(metric, &["frame"]) => "frames became complete",
+            () if is_of(metric, &["ping"]) => "pings came back",
+            () if is_of(metric, &["owd", "ipdv", "pdv"]) => "packets arrived",
             () => return format!("{} have a value", self.describe()),
         };
         format!("0 of {} {became}", self.all)
     }
 
     /// What became of those that have no value of the metric.
-    fn others(self, metric: &str) -> &'static str {
-        let is_of = |families: &[&str]| families.iter().any(|family| metric.starts_with(family));
-        match () {
+    fn others(self, metric: &str) -> String {
+        let became = match () {
             () if self.of_flows => "the other flows have no value",
-            () if is_of(&["completion", "fct", "slowdown"]) => "the others had not ended",
-            () if is_of(&["frame"]) => "the other frames never became complete",
-            () if is_of(&["ping", "owd", "ipdv", "pdv"]) => {
+            () if self.refused > 0.0 => return self.refused(metric),
+            () if is_of(metric, &["completion", "fct", "slowdown"]) => "the others had not ended",
+            () if is_of(metric, &["frame"]) => "the other frames never became complete",
+            () if is_of(metric, &["ping", "owd", "ipdv", "pdv"]) => {
                 "the others were lost, or under way at the end"
             }
             () => "the others have no value",
+        };
+        became.to_owned()
+    }
+
+    /// The same of transfers of which some were refused.
+    fn refused(self, metric: &str) -> String {
+        let open = self.all - self.known - self.refused;
+        match () {
+            // Those that were refused are not counted by size.
+            () if is_of(metric, &["fct_small", "fct_medium", "fct_large"]) => {
+                "the others had not ended or were refused".to_owned()
+            }
+            () if open > 0.0 => {
+                format!("of the others {open} had not ended and {} were refused", self.refused)
+            }
+            () => "the others were refused".to_owned(),
         }
     }
 }
 
 impl Coverage {
-    fn add(&mut self, value: &Value, covered: Covered) {
-        let sum = self.0.entry((value.metric, value.of.clone())).or_default();
-        sum.known += covered.known;
-        sum.all += covered.all;
-        sum.of_flows = covered.of_flows;
+    fn add(&mut self, value: &Value, run: u32, covered: Covered) {
+        self.0.entry((value.metric, value.of.clone())).or_default().insert(run, covered);
     }
 
     /// Names the values that lack samples; `None` if none does.
     fn note(&self) -> Option<String> {
+        let sum = |runs: &BTreeMap<u32, Covered>| {
+            runs.values().fold(Covered::default(), |sum, covered| Covered {
+                known: sum.known + covered.known,
+                all: sum.all + covered.all,
+                refused: sum.refused + covered.refused,
+                of_flows: covered.of_flows,
+            })
+        };
         let parts: Vec<String> = self
             .0
             .iter()
+            .map(|(named, runs)| (named, sum(runs)))
             .filter(|(_, covered)| covered.known < covered.all)
             .map(|((metric, of), covered)| {
                 let (counted, others) = (covered.describe(), covered.others(metric));
@@ -494,7 +535,7 @@ impl<'a> Results<'a> {
         }
         let covered = column.covered.get(run as usize).copied().flatten();
         if let Some(covered) = covered {
-            coverage.add(value, covered);
+            coverage.add(value, run, covered);
         }
         if let Some(over_time) = &value.over_time {
             self.of.known_phase(over_time)?;

@@ -7,7 +7,7 @@ use super::*;
 use crate::digest::Digest;
 use crate::results::{
     Check, ClaimReport, Factor, Kind, Plan, PlannedFlow, PlannedQueue, PlannedRun, PlannedScenario,
-    Row, Series, SeriesColumn, Table, Verdict,
+    Remark, Row, Series, SeriesColumn, Table, Verdict,
 };
 
 /// Two queues, two seeds; a flow `a` and a group `b` of two.
@@ -405,6 +405,47 @@ fn a_mean_over_those_that_ended_says_how_many_did_not() {
 }
 
 #[test]
+fn samples_of_a_value_count_once_however_often_it_is_named() {
+    for twice in [
+        "completion_mean(a) < 2 * completion_mean(a)",
+        "completion_mean(a) + completion_mean(a) < 3 s",
+        "min(completion_mean(a)) < 2 * max(completion_mean(a))",
+    ] {
+        let note = "'completion_mean_ms' of 'a' is over 20 of 40 samples: the others had not ended";
+        assert_eq!(check_of_survivors(twice, 10.0).reason.as_deref(), Some(note), "{twice}");
+    }
+    // With the other queue there are as many again.
+    let both =
+        check_of_survivors("completion_mean(a) <= completion_mean(a, path.queue = 'fifo')", 10.0);
+    assert!(both.reason.unwrap().contains("over 40 of 80 samples"));
+}
+
+#[test]
+fn transfers_that_were_refused_are_not_said_to_be_open() {
+    let plan = plan();
+    let reason = |metric: &str, known: f64, refused: f64| {
+        let mut table = table(&plan);
+        for family in ["fct", "fct_small"] {
+            set(&mut table, "a", &format!("{family}_n"), known);
+            set(&mut table, "a", &format!("{family}_of"), 20.0);
+            set(&mut table, "a", &format!("{family}_mean_ms"), 70.0);
+        }
+        set(&mut table, "a", "transfers_refused", refused);
+        let claim = claim(&format!("{metric}(a) < 1 s"), &["fq"]);
+        checked(&[claim], &plan, &table).claims.remove(0).checks.remove(0).reason.unwrap()
+    };
+    for (metric, refused, others) in [
+        ("fct_mean", 0.0, "the others had not ended"),
+        ("fct_mean", 8.0, "the others were refused"),
+        ("fct_mean", 5.0, "of the others 6 had not ended and 10 were refused"),
+        ("fct_small_mean", 5.0, "the others had not ended or were refused"),
+    ] {
+        let note = format!("'{metric}_ms' of 'a' is over 24 of 40 samples: {others}");
+        assert_eq!(reason(metric, 12.0, refused), note);
+    }
+}
+
+#[test]
 fn an_open_claim_says_which_values_are_missing() {
     let check = check_of_survivors("completion_mean(a) < 1 s", 0.0);
     assert_eq!(check.verdict, Verdict::Untestable);
@@ -504,13 +545,50 @@ fn a_claim_holds_only_if_it_could_be_tested_everywhere() {
     let reason = "held in 1 scenario, untestable in 1: 'completion_max_ms' of 'a' was not \
                   measured: 0 of 1 transfers had ended with seed 1";
     assert_eq!((result.verdict, result.reason.as_deref()), (Verdict::Untestable, Some(reason)));
-    assert_eq!(result.remark(result.checks.last()), Some(reason));
+    assert_eq!(result.remark(None), Some(Remark { reason, elsewhere: None }));
+    assert_eq!(result.telling(), None);
     assert_eq!(of(claim("completion_max(a) < 10 s", &["fq"])).verdict, Verdict::Holds);
     assert_eq!(of(claim("completion_max(a) < 10 ms", &[])).verdict, Verdict::Fails);
     let mut two = claim("goodput(a) > 0", &["fifo"]);
     two.expect.extend(claim("completion_max(a) < 10 s", &[]).expect);
     let reason = of(two).reason.unwrap();
     assert!(reason.starts_with("1 of 2 bounds held, the others are untestable"), "{reason}");
+}
+
+#[test]
+fn the_check_that_is_nearest_to_failing_or_failed_most_tells_most() {
+    let plan = plan();
+    let table = table(&plan);
+    let value = |expression: &str| {
+        let result = checked(&[claim(expression, &[])], &plan, &table).claims.remove(0);
+        let check = result.telling().expect("it was tested");
+        (result.verdict, check.label.clone(), check.value.as_ref().unwrap().mean)
+    };
+    let (fifo, fq) = ("path.queue = fifo".to_owned(), "path.queue = fq".to_owned());
+    assert_eq!(value("goodput(a) > 1 Mbps"), (Verdict::Holds, fq.clone(), 5.0));
+    assert_eq!(value("goodput(a) < 10 Mbps"), (Verdict::Holds, fifo.clone(), 7.0));
+    assert_eq!(value("goodput(a) > 8 Mbps"), (Verdict::Fails, fq, 5.0));
+    assert_eq!(value("goodput(a) > 6 Mbps").0, Verdict::Fails);
+    assert_eq!(value("goodput(a) < 0.5 Mbps"), (Verdict::Fails, fifo, 7.0));
+}
+
+/// In `fifo` half of the transfers ended, in `fq` all.
+#[test]
+fn a_remark_on_another_scenario_than_the_one_shown_names_it() {
+    let plan = plan();
+    let mut table = table(&plan);
+    set(&mut table, "a", "completion_of", 20.0);
+    set(&mut table, "a", "completion_n", 20.0);
+    set(&mut table, "a", "completion_mean_ms", 700.0);
+    let n = table.metrics.iter().position(|own| own == "completion_n").unwrap();
+    for row in table.rows.iter_mut().filter(|row| row.name == "a" && row.scenario == 0) {
+        row.values.set(n, Some(10.0));
+    }
+    let result = checked(&[claim("completion_mean(a) < 1 s", &[])], &plan, &table).claims.remove(0);
+    let [fifo, fq] = &result.checks[..] else { panic!("two scenarios") };
+    let reason = "'completion_mean_ms' of 'a' is over 20 of 40 samples: the others had not ended";
+    assert_eq!(result.remark(Some(fifo)), Some(Remark { reason, elsewhere: None }));
+    assert_eq!(result.remark(Some(fq)), Some(Remark { reason, elsewhere: Some(fifo) }));
 }
 
 #[test]

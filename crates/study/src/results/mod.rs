@@ -46,7 +46,7 @@ pub(crate) use model::Common;
 pub use model::{
     Axis, Cause, Check, ClaimReport, ClaimResult, CompletingPacket, Delays, Estimate, FailedRun,
     Freeze, Kind, LostPacket, Machine, MetricColumn, Miss, Plan, PlannedRun, PlannedScenario,
-    RepairStep, Results, Row, Series, SeriesColumn, Table, Verdict, View, Where,
+    Remark, RepairStep, Results, Row, Series, SeriesColumn, Table, Verdict, View, Where,
 };
 pub(crate) use rows::TableRows;
 pub(crate) use series_rows::{FLOW_PLACES, LINK_PLACES, SeriesRows};

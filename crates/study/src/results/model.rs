@@ -490,13 +490,45 @@ pub struct ClaimResult {
 }
 
 impl ClaimResult {
-    /// Why it could not be tested, or how many samples a value of it has that lacks some: that of
-    /// `shown` or, if that has them all, of another check.
-    pub fn remark<'a>(&'a self, shown: Option<&'a Check>) -> Option<&'a str> {
-        let of_checks = || shown.into_iter().chain(&self.checks);
-        let reason = || of_checks().find_map(|check| check.reason.as_deref());
-        self.reason.as_deref().or_else(reason)
+    /// The check that tells most: the one that is farthest off or, if all hold, the one nearest to failing.
+    /// `None` if the claim could not be tested.
+    pub fn telling(&self) -> Option<&Check> {
+        let of = |verdict| self.checks.iter().filter(move |check| check.verdict == verdict);
+        // By how much, as a share; what is compared with zero has none.
+        let by = |distance: &Option<Miss>| {
+            let share = distance.as_ref().and_then(|distance| distance.share);
+            share.unwrap_or(f64::MAX)
+        };
+        match self.verdict {
+            Verdict::Fails => of(Verdict::Fails).reduce(|worst, check| {
+                if by(&check.miss) > by(&worst.miss) { check } else { worst }
+            }),
+            Verdict::Holds => of(Verdict::Holds).reduce(|least, check| {
+                if by(&check.room) < by(&least.room) { check } else { least }
+            }),
+            Verdict::Untestable => None,
+        }
     }
+
+    /// Why it could not be tested, or which samples values of it lack: those of `shown` or, if that
+    /// lacks none, of another check.
+    pub fn remark<'a>(&'a self, shown: Option<&'a Check>) -> Option<Remark<'a>> {
+        if let Some(reason) = &self.reason {
+            return Some(Remark { reason, elsewhere: None });
+        }
+        let check = shown.into_iter().chain(&self.checks).find(|check| check.reason.is_some())?;
+        let is_elsewhere = shown.is_none_or(|shown| shown.label != check.label);
+        let elsewhere = Some(check).filter(|check| is_elsewhere && !check.label.is_empty());
+        Some(Remark { reason: check.reason.as_deref()?, elsewhere })
+    }
+}
+
+/// What is said of a claim beside one of its checks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Remark<'a> {
+    pub reason: &'a str,
+    /// The check it is about, if that is in other scenarios.
+    pub elsewhere: Option<&'a Check>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

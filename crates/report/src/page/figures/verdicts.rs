@@ -7,7 +7,7 @@ use crate::data::Data;
 use crate::grid::{Cell, Column, Grid, Row, RowHead};
 use crate::markup::Esc;
 use crate::number::estimate;
-use crate::page::answer::{claim_anchor, telling, wanted};
+use crate::page::answer::{claim_anchor, wanted};
 
 /// A row for each claim that was tested for single values of the factor, a column for each value.
 pub(super) fn verdict_figure(data: &Data<'_>, head: &Head<'_>, view: &View) -> Option<Figure> {
@@ -70,7 +70,7 @@ fn claims_figure(
     let row = |claim: &ClaimResult| {
         let checks = &claim.checks;
         let held = checks.iter().filter(|check| check.verdict == Verdict::Holds).count();
-        let telling = telling(claim);
+        let telling = claim.telling();
         let measured = telling.and_then(|check| check.value.as_ref());
         let measured = measured
             .map_or_else(String::new, |value| estimate(value.mean, value.half_width, &value.unit));
