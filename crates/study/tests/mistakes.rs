@@ -805,6 +805,47 @@ fn each_wrong_change_is_one_mistake_at_its_own_place() {
     assert_eq!(read(&text).expect_err("four are wrong").to_string().lines().count(), 4);
 }
 
+/// What a repair removed is missed by whatever names it, which is no mistake of its own.
+#[test]
+fn a_list_with_a_mistake_is_not_also_said_to_be_missing() {
+    let told = |text: &str, set: &[&str]| {
+        let set = set.iter().map(|set| (*set).to_owned()).collect();
+        let overrides = Overrides { set, ..Overrides::default() };
+        let error = Study::parse("t.toml", text, Path::new(""), &overrides).unwrap_err();
+        error.mistakes().map(|mistake| mistake.key().to_owned()).collect::<Vec<_>>()
+    };
+    let change = |when: &str| {
+        let change = format!(
+            "[[scenario.change]]\nname = \"x\"\nwhen = \"{when}\"\nqueue = \"queue\"\nrate = \"5Mbps\"\n"
+        );
+        GOOD.replace("[factors]", &format!("{change}\n[factors]"))
+            .replace("[\"cubic\", \"bbr\"]", "[\"cubic\"]")
+    };
+    let set = &["change.x.occurrence=0"][..];
+    assert_eq!(told(&change("cubic enters css"), set), ["scenario.change.0.occurrence"]);
+    assert_eq!(told(&change("cubic enters nowhere"), set), ["scenario.change.0.when"]);
+    assert_eq!(
+        told(&change("cubic entrs css"), &["change.x.rate=4Mbps"]),
+        ["scenario.change.0.when"]
+    );
+    // A workload that is wrong brings no flows.
+    let flows = &GOOD[GOOD.find("[[scenario.flow]]").unwrap()..GOOD.find("[factors]").unwrap()];
+    let workload = GOOD
+        .replace(flows, "")
+        .replace("duration = ", "workload = \"foo\"\nduration = ")
+        .replace("flow.cubic.cca", "flow.up.cca")
+        .replace("goodput(cubic)", "goodput(up)");
+    assert_eq!(told(&workload, &[]), ["scenario.workload"]);
+    assert_eq!(told(&workload, &["flow.down.cca=reno"]), ["scenario.workload"]);
+    let factor = workload.replace("workload = \"foo\"\n", "");
+    let factor = factor.replace("[factors]\n", "[factors]\nworkload = [\"foo\"]\n");
+    assert_eq!(told(&factor, &[]), ["scenario.workload"]);
+    // A list that is none.
+    let none = GOOD.replace(flows, "").replace("duration = ", "flow = 3\nduration = ");
+    let keys = told(&none, &[]);
+    assert_eq!(keys.iter().filter(|key| key.starts_with("scenario")).count(), 1, "{keys:?}");
+}
+
 #[test]
 fn a_change_that_cannot_be_says_what_can() {
     let study = |change: &str| {

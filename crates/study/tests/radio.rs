@@ -99,6 +99,24 @@ fn finished(study: &Study) -> Results {
     Folder::open(&out).unwrap()
 }
 
+/// What the reference names as default may be written, and changes no run.
+#[test]
+fn the_defaults_of_a_radio_can_be_written() {
+    let digest = |radio: &str, station: &str| {
+        let text = STUDY.replace("RADIO", radio).replace("STATION", station);
+        let study = Study::parse("radio.toml", &text, Path::new(""), &Overrides::default());
+        study.unwrap_or_else(|error| panic!("{error}")).plan().digest
+    };
+    let radio = "aggregate_time = '5.484ms'\namsdu = 0\nrts_threshold = 'never'\nprotection = 'off'\n\
+                 access = 'edca'\nlost_block_ack = 'repeat'\ncf_end = 'off'\nretries = 7\n\
+                 eifs_after_collisions = 'off'\nbe = 'cw 15 1023 aifsn 3'\nofdma = 'off'\n";
+    let station = "airtime_weight = 256\nerror = 0\nrate_control = 'fixed'\npresent = 'always'\n";
+    let plain = digest("", "");
+    assert_eq!(digest(radio, ""), plain);
+    assert_eq!(digest("", station), plain);
+    assert_ne!(digest("", "present = '0s to 1s'\n"), plain);
+}
+
 /// Section 4.1.2 and Figure 6 of "Ending the Anomaly".
 #[test]
 fn downloads_share_the_air_equally_by_airtime() {

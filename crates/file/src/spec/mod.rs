@@ -111,7 +111,8 @@ pub struct ScenarioSpec {
     #[allow(dead_code)]
     #[schemars(with = "Option<String>")]
     workload: Option<IgnoredAny>,
-    /// How long a run lasts, in virtual time; with `until`, the longest that it lasts.
+    /// How long a run lasts, in virtual time; with `until`, the longest that it lasts. Required, unless `workload` has one.
+    #[schemars(with = "Option<Text<Span>>")]
     pub duration: Text<Span>,
     /// What ends a run. `transfers done`: the end of the last transfer, or `duration`, whichever
     /// comes first. Transfers are those of bulk flows with `bytes`, of arrivals, which then need

@@ -190,7 +190,7 @@ fn has_times(key: &str, text: &str) -> bool {
     let own = key.rsplit('.').next().unwrap_or(key);
     let first = text.split_whitespace().next().unwrap_or_default();
     match own {
-        "present" => true,
+        "present" => first != "always",
         "distance" => text.contains(" at "),
         "rate_control" => first == "trace",
         "loss" | "reverse_loss" => first == "steps",

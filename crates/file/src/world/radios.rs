@@ -289,14 +289,15 @@ fn rates(
             complete.map_err(|problem| Wrong::new(key, problem))?
         }
     };
+    let present = Text::value_or_default(present);
     let says_nothing =
-        distance.is_none() && fading.is_none() && present.is_none() && control == Control::Fixed;
+        distance.is_none() && fading.is_none() && present.is_empty() && control == Control::Fixed;
     Ok((!says_nothing).then(|| Rates {
         station,
         signal: Text::value_or_default(&signal.cloned()),
         places: Text::value_or_default(distance),
         fading: fading.as_ref().map(|fading| fading.value.clone()),
-        present: Text::value_or_default(present),
+        present,
         control,
     }))
 }

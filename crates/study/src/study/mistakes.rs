@@ -51,6 +51,8 @@ struct Healing {
     /// Keys, with dots, that bear the nearest allowed name now: the value may have been meant for
     /// another one.
     renamed: Vec<String>,
+    /// Keys and lists, with dots, of which nothing is left: whoever misses them was not told of their own mistakes.
+    emptied: Vec<String>,
     /// Whether a whole factor was removed.
     has_fewer_factors: bool,
     /// Whether a time was replaced; others must agree with it.
@@ -97,6 +99,7 @@ impl Healing {
             thinned: Vec::new(),
             replaced: Vec::new(),
             renamed: Vec::new(),
+            emptied: Vec::new(),
             has_fewer_factors: false,
             is_retimed: false,
             without_changes: Vec::new(),
@@ -130,7 +133,29 @@ impl Healing {
             || self.replaced.iter().any(is_under)
             || self.renamed.iter().any(|renamed| renamed == key)
             || (self.has_fewer_factors && problem.contains("is no factor"))
+            || self.is_missed(mistake)
             || (self.is_retimed && TIMES.contains(&last(key)))
+    }
+
+    /// Whether a mistake is that something is not there which repairs have removed.
+    fn is_missed(&self, mistake: &Mistake) -> bool {
+        let problem = mistake.problem();
+        let names = |text: &str| {
+            let is_named = |key: &String| text.contains(&format!("[{key}]"));
+            self.emptied.iter().any(is_named)
+        };
+        let has_fewer_flows = self.emptied.iter().any(|key| key == "scenario.flow");
+        names(problem.problem())
+            || problem.allowed().iter().any(|allowed| names(allowed))
+            || (has_fewer_flows && problem.problem().starts_with("no flow"))
+    }
+
+    /// Notes that nothing is left of a key or list; a workload brings flows.
+    fn empty(&mut self, key: String) {
+        self.emptied.push(match &key[..] {
+            "scenario.workload" => "scenario.flow".to_owned(),
+            _ => key,
+        });
     }
 
     /// Repairs a mistake; false if it can't.
@@ -221,6 +246,9 @@ impl Healing {
         if let Value::Table(change) = items.remove(position).value {
             self.gone.extend(change.node("name").and_then(|name| name.value.plain()));
         }
+        if items.is_empty() {
+            self.empty(path.join("."));
+        }
         let place = self.without_changes.partition_point(|gone| *gone < written);
         self.without_changes.insert(place, written);
         true
@@ -283,6 +311,9 @@ impl Healing {
     fn heal_factor(&mut self, path: &[String], problem: &SpecError) -> bool {
         let Some((step, above)) = path.split_last() else { return false };
         let is_twice = problem.problem().contains("listed twice");
+        if path.get(1).is_some_and(|name| name == "workload") {
+            self.empty("scenario.workload".to_owned());
+        }
         match path.get(1).map(String::as_str) {
             Some("except") => {
                 let factors = table_at(&mut self.document.root, &path[..1]);
@@ -358,6 +389,7 @@ impl Healing {
         } else {
             table.remove(name);
             self.thinned.push(above.join("."));
+            self.empty(path.join("."));
         }
         self.is_retimed |= TIMES.contains(&&name[..]);
         if name == "app" || name == "kind" {

@@ -149,12 +149,15 @@ fn metres(word: &str) -> Option<f64> {
 }
 
 impl Presence {
-    /// Reads when a station is there: `0s to 20s 40s to end`.
+    /// Reads when a station is there: `0s to 20s 40s to end`. `always` is no time at all, as [`Rates::present`] has it.
     ///
     /// # Errors
     /// No time, or times out of order.
     pub fn parse_all(text: &str) -> Result<Vec<Self>, SpecError> {
-        let wanted = |error: SpecError| error.allow(["0s to 20s 40s to end"]);
+        let wanted = |error: SpecError| error.allow(["always", "0s to 20s 40s to end"]);
+        if text.trim() == "always" {
+            return Ok(Vec::new());
+        }
         let mut words = Words::new(text);
         let mut present = Vec::new();
         while let Some(word) = words.next() {
@@ -216,6 +219,7 @@ mod tests {
         let there = |from, to| Presence { from: seconds(from), to };
         let both = alloc::vec![there(0, seconds(20)), there(40, Span::MAX)];
         assert_eq!(Presence::parse_all("0s to 20s 40s to end"), Ok(both));
+        assert_eq!(Presence::parse_all("always"), Ok(Vec::new()));
         for wrong in
             ["", "0s", "0s 20s", "0s to", "20s to 10s", "0s to end 30s to 40s", "0s to 9s 8s to 9s"]
         {
