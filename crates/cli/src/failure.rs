@@ -14,7 +14,7 @@ use sojourn_study::runner::RunError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Fine,
-    /// A claim failed, a comparison found something worse, or a run broke an invariant.
+    /// A claim failed, a run has no result, or a comparison found something worse.
     Failed,
 }
 

@@ -5,6 +5,9 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::path::{Path, PathBuf};
 
+use sojourn_report::terminal;
+use sojourn_study::results::Folder;
+
 use crate::failure::Failure;
 
 #[derive(Clone, Copy, Debug)]
@@ -13,9 +16,22 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Prints data.
+    /// Prints data for programs.
     pub(crate) fn data(self, text: &str) -> Result<(), Failure> {
         self.to(None, text.as_bytes())
+    }
+
+    /// Prints text for people, which may have parts of a study in it: without control sequences.
+    pub(crate) fn text(self, text: &str) -> Result<(), Failure> {
+        self.data(&terminal::plain_lines(text))
+    }
+
+    /// The same of text that need not be in memory as a whole.
+    pub(crate) fn stream_text(
+        self,
+        write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        self.stream(&mut |out| write(&mut Plain(out)))
     }
 
     /// Writes data to a file, or prints it.
@@ -62,7 +78,22 @@ impl Output {
 
 /// A closed standard error is ignored.
 fn say(message: &dyn fmt::Display) {
-    let _ = writeln!(io::stderr().lock(), "{message}");
+    let _ = writeln!(io::stderr().lock(), "{}", terminal::plain_lines(&message.to_string()));
+}
+
+/// Passes text on without control sequences. What is written at once is whole characters, as `write!` does it.
+struct Plain<'a>(&'a mut dyn Write);
+
+impl Write for Plain<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = terminal::plain_lines(&String::from_utf8_lossy(bytes));
+        self.0.write_all(text.as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Standard output, or a file that appears when it is complete.
@@ -82,6 +113,12 @@ impl Sink {
     /// `-` is standard output, as it is for other commands.
     pub(crate) fn create(path: Option<&Path>) -> Result<Self, Failure> {
         let path = path.filter(|path| *path != Path::new("-"));
+        if let Some(path) = path.filter(|path| is_part_of_results(path)) {
+            return Err(Failure::Input(format!(
+                "{}: is a file of a result folder, which could not be read without it (allowed: another name)",
+                path.display()
+            )));
+        }
         let target = match path {
             None => Target::Stdout(io::stdout()),
             Some(path) => Target::File(
@@ -141,6 +178,13 @@ impl Write for Target {
             Self::File(file) => file.flush(),
         }
     }
+}
+
+/// Whether writing a file would take something from a result folder, or add what it does not know.
+fn is_part_of_results(path: &Path) -> bool {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return false };
+    let folder = if folder == Path::new("") { Path::new(".") } else { folder };
+    folder.join("plan.json").exists() && Folder::new(folder).owns(&name.to_string_lossy())
 }
 
 fn temporary(path: &Path) -> PathBuf {

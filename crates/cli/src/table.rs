@@ -202,7 +202,7 @@ pub(crate) fn print_facts(output: Output, format: Format, facts: &[Fact]) -> Res
             for fact in facts.iter().filter(|fact| !fact.text.is_empty()) {
                 grid.row([&fact.name, &fact.text]);
             }
-            output.data(&grid.fitted())
+            output.text(&grid.fitted())
         }
         Format::Json => {
             let pairs = facts.iter().map(|fact| (fact.key.clone(), fact.value.clone()));
@@ -250,7 +250,7 @@ pub(crate) fn print(
     records: impl FnOnce() -> Records,
 ) -> Result<(), Failure> {
     match format {
-        Format::Table => output.data(&text()),
+        Format::Table => output.text(&text()),
         Format::Json => output.json(&records().json()),
         Format::Csv => output.data(&records().csv()),
     }

@@ -40,8 +40,10 @@ pub struct Comparison {
     pub paired: usize,
     /// Scenarios in both that have no seed in common; their runs are compared as two samples.
     pub by_samples: usize,
-    /// Of those, runs in which every event was the same.
+    /// Of those that are in both, runs in which every event was the same.
     pub identical: usize,
+    /// Runs that only one of the folders has, and that are not compared.
+    pub alone: usize,
     /// What could not be paired, in words.
     pub unpaired: Vec<String>,
 }
@@ -208,6 +210,7 @@ fn between(
         paired: 0,
         by_samples: 0,
         identical: 0,
+        alone: 0,
         unpaired: Vec::new(),
     };
     if comparison.before == comparison.after {
@@ -233,10 +236,14 @@ fn between(
     for (a, pair) in pairs.into_iter().enumerate() {
         match pair {
             Some(b) => pair_runs(&mut comparison, old.scenario(a)?, new.scenario(b)?, &compared),
-            None => comparison.unpaired.push(format!("{}: only before", old.data.label(a))),
+            None => {
+                comparison.alone += old.data.done[a].len();
+                comparison.unpaired.push(format!("{}: only before", old.data.label(a)));
+            }
         }
     }
     for b in left {
+        comparison.alone += new.data.done[b].len();
         comparison.unpaired.push(format!("{}: only after", new.data.label(b)));
     }
     comparison.changes.correct();
@@ -432,15 +439,20 @@ fn pair_runs(
         }
     }
     comparison.paired += paired;
+    let seeds: BTreeSet<u64> = old.runs.iter().map(|(run, _)| old.seed(*run)).collect();
+    let is_new = |(run, _): &&(u32, Cow<'_, [Row]>)| !seeds.contains(&new.seed(*run));
+    let alone = [old.runs.len() - paired, new.runs.iter().filter(is_new).count()];
     let label = || old.data.label(old.scenario);
-    if old.runs.is_empty() || new.runs.is_empty() {
-        if old.runs.is_empty() != new.runs.is_empty() {
-            comparison.unpaired.push(format!("{}: no runs on one side", label()));
-        }
-        return;
-    }
-    if paired == 0 {
+    let is_one_empty = old.runs.is_empty() || new.runs.is_empty();
+    if paired == 0 && !is_one_empty {
         comparison.by_samples += 1;
+    } else if let Some(told) = only(alone) {
+        comparison.alone += alone.iter().sum::<usize>();
+        let place = if label().is_empty() { String::new() } else { label() + ": " };
+        comparison.unpaired.push(place + &told);
+    }
+    if is_one_empty {
+        return;
     }
     let scenario: Arc<str> = label().into();
     comparison.changes.begin(Arc::clone(&scenario));
@@ -483,6 +495,14 @@ fn pair_runs(
             comparison.changes.add(position, metric, change);
         }
     }
+}
+
+/// Runs that only one side has: `2 runs only before, 1 run only after`; `None` if there are none.
+fn only(runs: [usize; 2]) -> Option<String> {
+    let told = runs.into_iter().zip(["before", "after"]).filter(|(runs, _)| *runs > 0);
+    let told: Vec<String> =
+        told.map(|(runs, side)| format!("{} only {side}", lines::counted(runs, "run"))).collect();
+    (!told.is_empty()).then(|| told.join(", "))
 }
 
 /// The values of a metric before and after; in pairs where the seeds are the same.
@@ -577,7 +597,15 @@ impl Comparison {
         }
         let same = self.changes.count(|judgement| judgement != Judgement::Same) == 0;
         if self.identical == self.paired && self.by_samples == 0 && same {
-            return format!("All {} runs are the same, event by event.", self.paired);
+            return match self.alone {
+                0 => format!("All {} runs are the same, event by event.", self.paired),
+                alone => format!(
+                    "All {} runs that both folders have are the same, event by event; {} {} in one of them alone.",
+                    self.paired,
+                    lines::counted(alone, "run"),
+                    if alone == 1 { "is" } else { "are" }
+                ),
+            };
         }
         let count = |judgement: Judgement| self.changes.count(|other| other == judgement);
         let untested = self.changes.judged(|judgement| judgement == Judgement::Untested);

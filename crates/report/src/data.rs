@@ -548,12 +548,17 @@ impl<'a> Data<'a> {
         Some(&self.readings[self.column(metric)?][of_kind])
     }
 
+    /// How many of a scenario's runs are finished.
+    pub(crate) fn finished(&self, scenario: usize) -> Counted {
+        Counted { known: self.done[scenario].len(), of: self.planned[scenario] }
+    }
+
     /// The metric in each finished run of a scenario.
     pub(crate) fn points(&self, scenario: usize, subject: &Subject, metric: &str) -> Points {
         let mut points = Points::default();
         let Some(reading) = self.reading(subject.kind, metric) else { return points };
         let done = &self.done[scenario];
-        points.finished = Counted { known: done.len(), of: self.planned[scenario] };
+        points.finished = self.finished(scenario);
         let Some(subject) = self.position(subject) else { return points };
         for run in done {
             let places = self.places_of(*run, subject);

@@ -9,11 +9,33 @@ use crate::data::{Mean, Subject, Tally};
 use crate::names;
 use crate::number::{estimate, shown_with_unit};
 
-/// What the numbers in brackets are.
-pub const LACKING: &str =
+const OF_SAMPLES: &str =
     "(n of N), (%): of so many samples; the others were lost or refused, or had not ended\n";
+const OF_RUNS: &str = "(n of N runs): the other runs have no result\n";
 
-/// A mean, and how many samples it has if some are missing. Shares are shown as percentages, other
+/// What the numbers in brackets behind the cells of a table are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Footnotes {
+    of_samples: bool,
+    of_runs: bool,
+}
+
+impl Footnotes {
+    /// Takes in a cell of the table.
+    pub fn note(&mut self, cell: &str) {
+        let is_of_runs = cell.ends_with(" runs)");
+        self.of_runs |= is_of_runs && !cell.starts_with('-');
+        self.of_samples |= cell.ends_with(')') && !is_of_runs;
+    }
+
+    /// A line for each of what they are.
+    pub fn text(self) -> String {
+        let notes = [(self.of_samples, OF_SAMPLES), (self.of_runs, OF_RUNS)];
+        notes.into_iter().filter_map(|(is_there, note)| is_there.then_some(note)).collect()
+    }
+}
+
+/// A mean, and how many samples or runs it has if some are missing. Shares are shown as percentages, other
 /// metrics with `unit`.
 pub(crate) fn cell_of(
     plan: &Plan,
@@ -23,14 +45,14 @@ pub(crate) fn cell_of(
     tally: &Tally,
 ) -> String {
     match mean {
-        Some(Mean { mean, half_width, counted, .. }) => {
+        Some(found @ Mean { mean, half_width, .. }) => {
             let text = match names::percentage(plan, metric) {
                 Some((factor, unit)) => {
                     shown_with_unit(mean * factor, half_width.map(|half| half * factor), unit)
                 }
                 None => estimate(mean, half_width, unit),
             };
-            counted.lacking().map_or(text.clone(), |counted| format!("{text} ({counted})"))
+            found.lacking().map_or(text.clone(), |counted| format!("{text} ({counted})"))
         }
         None => tally.why_none().map_or("-".to_owned(), |why| format!("- ({why})")),
     }

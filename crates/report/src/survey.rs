@@ -10,7 +10,7 @@ use sojourn_study::results::{Kind, PlannedFlow, Results, Row};
 use crate::data::{Counted, Data, Extent, Mean, Reading, Subject, Tally};
 use crate::ending::{Ending, Endings};
 use crate::extremes;
-use crate::lines::{LACKING, Lines, cell_of, not_listed, subjects_not_listed};
+use crate::lines::{Footnotes, Lines, cell_of, not_listed, subjects_not_listed};
 use crate::markup::plain_text;
 use crate::page;
 
@@ -197,7 +197,8 @@ impl<'a> Found<'a> {
 
     fn end_scenario(&mut self, scenario: u32) {
         let is_listed = self.scenarios.len() < self.most;
-        self.cells.iter_mut().for_each(|cell| cell.end_scenario(is_listed));
+        let finished = self.data.finished(scenario as usize);
+        self.cells.iter_mut().for_each(|cell| cell.end_scenario(is_listed, finished));
         if let Some(sentence) = std::mem::take(&mut self.endings).sentence() {
             let label = plain_text(&self.data.label(scenario as usize));
             let _ = writeln!(self.sentences, "{label}: {sentence}");
@@ -228,7 +229,7 @@ impl<'a> Found<'a> {
             let listed = &block.subjects[..block.subjects.len().min(most)];
             let mut subjects: Vec<_> =
                 listed.iter().map(|subject| (*subject, cells_of(subject))).collect();
-            let mut is_lacking = false;
+            let mut footnotes = Footnotes::default();
             for scenario in self.scenarios.iter().take(most) {
                 let label = plain_text(&self.data.label(*scenario as usize));
                 for (subject, cells) in &mut subjects {
@@ -237,7 +238,7 @@ impl<'a> Found<'a> {
                     };
                     let values: Vec<&str> = cells.iter_mut().map(next).collect();
                     if values.iter().any(|value| *value != "-") {
-                        is_lacking |= values.iter().any(|value| value.ends_with(')'));
+                        values.iter().for_each(|value| footnotes.note(value));
                         let names = [label.clone(), plain_text(subject.label())].into_iter();
                         let values = values.into_iter().map(str::to_owned);
                         lines.add(&names.chain(values).collect::<Vec<_>>());
@@ -245,7 +246,7 @@ impl<'a> Found<'a> {
                 }
             }
             lines.write_aligned(2, &mut out);
-            out += if is_lacking { LACKING } else { "" };
+            out += &footnotes.text();
             let more = &block.subjects[listed.len()..];
             if !more.is_empty() || self.scenarios.len() > most {
                 out += &self.extremes(&block.subjects, metrics);
@@ -374,7 +375,7 @@ impl<'a> Cell<'a> {
     }
 
     /// Takes in the numbers that were added; those that follow are of the next scenario.
-    fn end_scenario(&mut self, is_listed: bool) {
+    fn end_scenario(&mut self, is_listed: bool, finished: Counted) {
         let moments = std::mem::take(&mut self.moments);
         let tally = self.end_unlisted_scenario();
         let (mean, squares) = moments.mean_and_squares(tally.runs as f64);
@@ -388,7 +389,7 @@ impl<'a> Cell<'a> {
             mean,
             half_width: interval.map(|interval| interval.half_width()),
             counted: tally.counted(),
-            finished: Counted::default(),
+            finished,
         });
         self.texts += &cell_of(self.data.plan, self.metric, "", shown, &tally);
         self.texts.push(Lines::END);
@@ -443,9 +444,11 @@ mod tests {
                     }
                 }
             }
-            let is_lacking = |row: &Vec<String>| row.iter().skip(2).any(|cell| cell.ends_with(')'));
+            let mut footnotes = Footnotes::default();
+            let cells = table.iter().skip(1).flat_map(|row| row.iter().skip(2));
+            cells.for_each(|cell| footnotes.note(cell));
             out += &aligned(&table, 2);
-            out += if table.iter().skip(1).any(is_lacking) { LACKING } else { "" };
+            out += &footnotes.text();
             out.push('\n');
         }
         for scenario in 0..data.plan.scenarios.len() {

@@ -10,13 +10,18 @@ use sojourn_study::results::{
 use crate::data::{Data, Extent, Mean, Subject};
 use crate::ending;
 use crate::extremes::{self, extremes};
-pub use crate::lines::LACKING;
+pub use crate::lines::Footnotes;
 use crate::lines::{aligned, cell_of, counted, not_listed, subjects_not_listed};
 use crate::markup::plain_text;
 use crate::names;
 use crate::number::{number, percent, shown_with_unit};
 use crate::page::{self, Sample, USUAL};
 use crate::survey::{self, EachRun};
+
+/// Lines for a terminal, without control sequences.
+pub fn plain_lines(text: &str) -> String {
+    text.split('\n').map(plain_text).collect::<Vec<_>>().join("\n")
+}
 
 /// So many scenarios, and bounds of a claim, are listed unless all are asked for; the page lists as many bounds.
 pub const MOST: usize = page::MOST_CHECKS;
@@ -130,7 +135,7 @@ pub struct MeansLine {
     pub scenario: u32,
     /// What the page calls it: `all flows` for a run.
     pub of: String,
-    /// `12.3 ± 0.4 (10 of 20)`; empty where there is no value.
+    /// `12.3 ± 0.4 (10 of 20)`, `12.3 ± 0.4 (2 of 3 runs)`; empty where there is no value.
     pub cells: Vec<String>,
 }
 

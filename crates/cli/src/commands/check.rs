@@ -44,7 +44,7 @@ pub(super) fn check(args: &CheckArgs, registry: &Registry, output: Output) -> Re
         }
     }
     match args.format {
-        Format::Table => output.data(&text)?,
+        Format::Table => output.text(&text)?,
         Format::Json => output.json(&records.json())?,
         Format::Csv => output.data(&records.csv())?,
     }

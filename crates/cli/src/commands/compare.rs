@@ -30,13 +30,14 @@ pub(super) fn compare(args: &CompareArgs, output: Output) -> Result<Outcome, Fai
         output.to(Some(path), comparison.html().as_bytes())?;
     }
     match args.format {
-        Format::Table => output.data(&comparison.terminal())?,
+        Format::Table => output.text(&comparison.terminal())?,
         Format::Json => output.json(&Whole {
             before: &comparison.before,
             after: &comparison.after,
             paired: comparison.paired,
             by_samples: comparison.by_samples,
             identical: comparison.identical,
+            alone: comparison.alone,
             unpaired: &comparison.unpaired,
             changes: rows(&comparison.changes),
         })?,
@@ -105,6 +106,7 @@ struct Whole<'a, R> {
     paired: usize,
     by_samples: usize,
     identical: usize,
+    alone: usize,
     unpaired: &'a [String],
     changes: R,
 }

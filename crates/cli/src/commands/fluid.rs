@@ -67,7 +67,7 @@ fn rest(args: &EquilibriumArgs, registry: &Registry, output: Output) -> Result<(
     match args.format {
         Format::Json => output.json(&records.json()),
         Format::Csv => output.data(&records.csv()),
-        Format::Table => output.data(&text(&study, &plan, &varied, &found)),
+        Format::Table => output.text(&text(&study, &plan, &varied, &found)),
     }
 }
 

@@ -196,7 +196,7 @@ pub(super) fn validate(
                 page.display()
             );
             kept.iter().for_each(|line| text += &format!("{line}\n"));
-            output.data(&text)?;
+            output.text(&text)?;
         }
     }
     Ok(match of > 0 && inside * 10 >= of * 9 {

@@ -41,7 +41,7 @@ pub(super) fn list(args: &ListArgs, registry: &Registry, output: Output) -> Resu
         shown = select(&mut sections, name, args.name.is_none())?;
     }
     match args.format {
-        Format::Table if args.kind.is_none() => output.data(&summary(&sections)),
+        Format::Table if args.kind.is_none() => output.text(&summary(&sections)),
         Format::Table => {
             let texts = sections.iter().map(|section| section.text(shown));
             let mut text = texts.collect::<Vec<_>>().join("\n");
@@ -57,7 +57,7 @@ pub(super) fn list(args: &ListArgs, registry: &Registry, output: Output) -> Resu
                     let _ = write!(text, "\nMetrics: sojourn list metric {word}\n");
                 }
             }
-            output.data(&text)
+            output.text(&text)
         }
         Format::Json => {
             let entries = sections.iter().flat_map(|section| &section.entries);

@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use clap::CommandFactory;
 
 use sojourn_study::Registry;
-use sojourn_study::results::{Folder, PlannedRun, Results};
+use sojourn_study::results::{Folder, Plan, PlannedRun, Results};
 
 use crate::args::{Cli, Command};
 use crate::failure::{Failure, Outcome};
@@ -109,19 +109,32 @@ fn count(number: usize, word: &str) -> String {
     format!("{number} {word}{}", if number == 1 { "" } else { "s" })
 }
 
-/// A run by its number or the beginning of its name.
+/// A run that has a result, by its number or the beginning of its name.
 fn find_run(results: &Results, name: &str) -> Result<u32, Failure> {
-    let runs = &results.plan.runs;
+    let run = named_run(&results.plan, name)?;
+    match results.missing.contains(&run) {
+        true => Err(Failure::Input(format!("run {run} is not done yet"))),
+        false => Ok(run),
+    }
+}
+
+/// So many decimal digits may begin a name; fewer are a number. No study has a run of a longer number.
+const NO_NUMBER: usize = 8;
+
+fn named_run(plan: &Plan, name: &str) -> Result<u32, Failure> {
+    let runs = &plan.runs;
     let wrong = |problem: String| {
         Err(Failure::Input(format!(
             "{problem} (allowed: 0 to {}, or the beginning of a name of 32 digits)",
             runs.len().saturating_sub(1)
         )))
     };
-    if let Ok(number) = name.parse::<u32>()
-        && (number as usize) < runs.len()
-    {
-        return Ok(number);
+    let is_number = name.bytes().all(|c| c.is_ascii_digit()) && name.len() < NO_NUMBER;
+    if let (Ok(number), true) = (name.parse::<u32>(), is_number) {
+        return match (number as usize) < runs.len() {
+            true => Ok(number),
+            false => wrong(format!("there is no run {number}")),
+        };
     }
     let is_named = |run: &PlannedRun| run.id.to_string().starts_with(name);
     let mut named = (0..).zip(runs.iter()).filter(|(_, run)| is_named(run));

@@ -37,7 +37,7 @@ pub(super) fn model(args: &ModelArgs, output: Output) -> Result<(), Failure> {
         }
     };
     match args.format {
-        Format::Table => output.data(&table.text()),
+        Format::Table => output.text(&table.text()),
         Format::Json => output.json(&table.records().json()),
         Format::Csv => output.data(&table.records().csv()),
     }
@@ -118,7 +118,7 @@ fn show(points: &Points, format: Format, output: Output) -> Result<(), Failure> 
         for (one, value) in points.outputs.iter().zip(values) {
             grid.row([one.name, &short(*value), one.unit, one.doc].map(str::to_owned));
         }
-        return output.data(&grid.fitted());
+        return output.text(&grid.fitted());
     }
     let heads: Vec<String> =
         points.varied.iter().cloned().chain(points.outputs.iter().map(column)).collect();
@@ -129,7 +129,7 @@ fn show(points: &Points, format: Format, output: Output) -> Result<(), Failure> 
             for (place, values) in &points.rows {
                 grid.row(place.iter().cloned().chain(values.iter().map(|value| short(*value))));
             }
-            output.data(&grid.fitted())
+            output.text(&grid.fitted())
         }
         Format::Json | Format::Csv => {
             let mut records = Records::new(heads.iter().map(String::as_str));

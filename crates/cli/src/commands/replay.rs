@@ -33,7 +33,7 @@ pub(super) fn replay(
         .map_err(|error| Failure::Input(format!("{name}: {error}")))?;
     match args.format {
         Format::Table => {
-            output.stream(&mut |out| write_text(&found, &args.file, &args.controller, out))
+            output.stream_text(&mut |out| write_text(&found, &args.file, &args.controller, out))
         }
         Format::Json => output.json(&whole(&found, &args.controller)),
         Format::Csv => rows(&found).print_csv(output),

@@ -156,7 +156,7 @@ pub(super) fn finish(
     };
     let repeat = shell_line(command().iter().map(String::as_str));
     match format {
-        Format::Table => output.data(&text(plan, summary, page.as_deref(), &repeat)?)?,
+        Format::Table => output.text(&text(plan, summary, page.as_deref(), &repeat)?)?,
         Format::Json => output.json(&json!({
             "title": plan.title,
             "folder": summary.folder,
@@ -182,10 +182,19 @@ pub(super) fn finish(
     if failing > 0 {
         output.log(&format_args!("{} not held, hence exit code 1", count(failing, "claim")));
     }
-    match failing > 0 || !summary.failed.is_empty() {
+    let missing = summary.progress.total - summary.progress.done;
+    if missing > 0 {
+        output.log(&format_args!("{} no result, hence exit code 1", have(missing)));
+    }
+    match failing > 0 || missing > 0 {
         true => Ok(Outcome::Failed),
         false => Ok(Outcome::Fine),
     }
+}
+
+/// `1 run has`, `2 runs have`.
+fn have(runs: usize) -> String {
+    format!("{} {}", count(runs, "run"), if runs == 1 { "has" } else { "have" })
 }
 
 /// The most causes for which runs ended without a result that are listed.
@@ -288,7 +297,7 @@ fn dry_run(
             };
             let runs_done = mine.iter().filter(|run| is_done(run)).count();
             let engines = engines(plan).map_or_else(String::new, |names| format!("{names}\n"));
-            output.stream(&mut |out| {
+            output.stream_text(&mut |out| {
                 Grid::new([">run", ">seed", "", "scenario"]).write(&rows, out)?;
                 writeln!(
                     out,

@@ -41,7 +41,7 @@ pub(super) fn show(args: &ShowArgs, output: Output) -> Result<(), Failure> {
         false => open(&args.folder, output)?,
     };
     if let Some(scenario) = args.scenario {
-        return show_scenario(&results, scenario, output);
+        return show_scenario(&results, scenario, args.format, output);
     }
     let most = if args.all { usize::MAX } else { terminal::MOST };
     match &args.run {
@@ -79,16 +79,29 @@ fn show_all(
     } else {
         text.push_str(&means(results, asked, most)?);
     }
-    output.data(&text)
+    output.text(&text)
 }
 
-fn show_scenario(results: &Results, scenario: usize, output: Output) -> Result<(), Failure> {
-    match scenario < results.plan.scenarios.len() {
-        true => output.data(&terminal::runs(results, scenario)),
-        false => Err(Failure::Input(format!(
+fn show_scenario(
+    results: &Results,
+    scenario: usize,
+    format: Format,
+    output: Output,
+) -> Result<(), Failure> {
+    if scenario >= results.plan.scenarios.len() {
+        return Err(Failure::Input(format!(
             "--scenario {scenario}: is not there (allowed: 0 to {})",
             results.plan.scenarios.len().saturating_sub(1)
-        ))),
+        )));
+    }
+    // Rows are in the order of the runs, which is that of the scenarios.
+    let all = &results.table.rows;
+    let first = all.partition_point(|row| (row.scenario as usize) < scenario);
+    let end = all.partition_point(|row| row.scenario as usize <= scenario);
+    match format {
+        Format::Table => output.text(&terminal::runs(results, scenario)),
+        Format::Json => output.json(&rows(results, &all[first..end], &[])),
+        Format::Csv => rows(results, &all[first..end], &[]).print_csv(output),
     }
 }
 
@@ -103,7 +116,7 @@ fn show_run(
     let rows_of_run = results.table.run(run);
     let series = results.series(run)?;
     match format {
-        Format::Table => output.data(&run_text(results, run, rows_of_run, &series, asked, most)),
+        Format::Table => output.text(&run_text(results, run, rows_of_run, &series, asked, most)),
         Format::Csv => series_rows(&series).print_csv(output),
         Format::Json => {
             let planned = &results.plan.runs[run as usize];
@@ -175,8 +188,9 @@ fn means_of(results: &Results, kind: Kind, metrics: &[String], most: usize) -> S
         let label = results.plan.label(line.scenario);
         grid.row([line.of.clone()].into_iter().chain(cells).chain([label]));
     }
-    let is_lacking = lines.iter().flat_map(|line| &line.cells).any(|cell| cell.ends_with(')'));
-    grid.fitted() + if is_lacking { terminal::LACKING } else { "" } + &means.below
+    let mut footnotes = terminal::Footnotes::default();
+    lines.iter().flat_map(|line| &line.cells).for_each(|cell| footnotes.note(cell));
+    grid.fitted() + &footnotes.text() + &means.below
 }
 
 fn run_text(

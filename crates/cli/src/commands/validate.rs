@@ -304,7 +304,7 @@ fn print(compared: &[Compared], format: Format, output: Output) -> Result<(), Fa
         ]);
     }
     let within = compared.iter().filter(|own| own.is_within()).count();
-    output.data(&format!("{grid}\n{within} of {} numbers agree\n", compared.len()))
+    output.text(&format!("{grid}\n{within} of {} numbers agree\n", compared.len()))
 }
 
 #[cfg(test)]

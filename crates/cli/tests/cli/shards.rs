@@ -44,9 +44,45 @@ fn shards_and_the_whole_have_folders_of_their_own() {
 fn a_missing_shard_is_told() {
     let scratch = Scratch::new();
     scratch.must(&["run", "study.toml", "--shard", "1/2", "--out", "part"]);
-    let ended = scratch.must(&["join", "part", "--out", "joined"]);
+    let ended = scratch.sojourn(&["join", "part", "--out", "joined"]);
+    assert_eq!(ended.code, Some(1), "a claim over half of the runs is no success");
+    assert!(ended.stderr.contains("3 runs have no result, hence exit code 1"), "{}", ended.stderr);
     assert!(ended.stderr.contains("3 of 6 runs are in none of the folders"), "{}", ended.stderr);
     assert!(ended.stdout.contains("3 of 6 done"), "{}", ended.stdout);
+    let page = scratch.read("joined/report.html");
+    assert!(page.contains("3 of 6 runs have no result yet"), "{page}");
+    assert!(page.contains("<code>sojourn join</code> with the folders of all shards"));
+    assert!(!page.contains("goes on where it stopped"));
+    // Nor is it taken for a whole.
+    let ended = scratch.sojourn(&["run", "study.toml", "--out", "joined"]);
+    assert_eq!(ended.code, Some(2));
+    let told = "joined was joined from shards that lack 3 of its 6 runs";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    scratch.must(&["run", "study.toml", "--shard", "2/2", "--out", "other"]);
+    scratch.must(&["join", "part", "other", "--out", "joined"]);
+    scratch.must(&["run", "study.toml", "--out", "joined"]);
+}
+
+#[test]
+fn what_is_made_of_a_part_says_so() {
+    let scratch = Scratch::new();
+    scratch.must(&["run", "study.toml", "--out", "whole"]);
+    scratch.must(&["run", "study.toml", "--shard", "1/2", "--out", "part"]);
+    for words in [&["show", "part"][..], &["show", "part", "-m", "goodput"]] {
+        let shown = scratch.must(words).stdout;
+        assert!(shown.contains("(1 of 3 runs)") && shown.contains("(2 of 3 runs)"), "{shown}");
+        assert!(shown.contains("(n of N runs): the other runs have no result\n"), "{shown}");
+    }
+    for words in [&["show", "part", "1"][..], &["export", "part", "1", "--format", "flent"]] {
+        let ended = scratch.sojourn(words);
+        assert_eq!(ended.code, Some(2));
+        assert_eq!(ended.stderr, "error: run 1 is not done yet\n");
+    }
+    let compared = scratch.must(&["compare", "whole", "part"]).stdout;
+    let all = "All 3 runs that both folders have are the same, event by event; 3 runs are in one of them alone.\n";
+    assert!(compared.starts_with(all), "{compared}");
+    assert!(compared.contains("pfifo limit 50: 1 run only before\n"), "{compared}");
+    assert!(compared.contains("fq_codel: 2 runs only before\n"), "{compared}");
 }
 
 #[test]

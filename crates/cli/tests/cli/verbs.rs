@@ -1,5 +1,6 @@
 //! What each verb does when all is well.
 
+use std::collections::BTreeSet;
 use std::process::Stdio;
 
 use crate::scratch::{Ended, Scratch};
@@ -189,6 +190,102 @@ fn a_report_can_be_left_out_and_made_later() {
     assert_eq!(scratch.must(&["report", "out", "--out", "-"]).stdout, page);
     scratch.must(&["report", "out", "--out", "elsewhere.html"]);
     assert_eq!(scratch.read("elsewhere.html"), page);
+}
+
+#[test]
+fn no_file_of_a_result_folder_is_written_over() {
+    let scratch = Scratch::new();
+    scratch.must(&["run", "study.toml", "--out", "out"]);
+    let names = ["runs.parquet", "plan.json", "study.toml", "SHA256SUMS", "machine.json"];
+    for name in names.into_iter().chain(["runs-1-of-2.parquet", "journal.bin"]) {
+        let out = format!("out/{name}");
+        for words in [
+            &["report", "out", "--out", &out][..],
+            &["export", "out", "--format", "csv", "--out", &out],
+            &["compare", "out", "out", "--html", &out],
+        ] {
+            let ended = scratch.sojourn(words);
+            assert_eq!(ended.code, Some(2), "{words:?}");
+            assert!(ended.stderr.contains("(allowed: another name)"), "{}", ended.stderr);
+        }
+    }
+    scratch.must(&["export", "out", "--format", "csv", "--out", "out/mine.csv"]);
+    scratch.must(&["report", "out", "--out", "runs.parquet"]);
+    scratch.must(&["show", "out"]);
+}
+
+#[test]
+fn a_run_is_found_by_its_number_and_not_by_a_name_that_begins_so() {
+    let scratch = Scratch::new();
+    scratch.must(&["run", "study.toml", "--out", "out", "--seeds", "60", "--no-report"]);
+    let rows = scratch.must(&["show", "out", "--format", "json"]).json();
+    let mut ids = rows.as_array().expect("rows").iter().filter_map(|row| row["id"].as_str());
+    // It begins with three decimal digits, which are the number of no run.
+    let is_wanted = |id: &&str| id[..3].parse::<u32>().is_ok_and(|number| number >= 200);
+    let named = ids.find(is_wanted).expect("one of so many names");
+    for words in [&["show"][..], &["export", "--format", "flent"]] {
+        let ended = scratch.sojourn(&[words, &["out", &named[..3]]].concat());
+        assert_eq!(ended.code, Some(2), "{}", ended.stdout);
+        let wanted = format!("there is no run {} (allowed: 0 to 119, ", &named[..3]);
+        assert!(ended.stderr.contains(&wanted), "{}", ended.stderr);
+    }
+    let shown = scratch.must(&["show", "out", &named[..12], "--format", "json"]).json();
+    assert_eq!(shown["id"], named);
+}
+
+#[test]
+fn a_scenario_is_shown_in_every_format() {
+    let scratch = Scratch::new();
+    scratch.must(&["run", "study.toml", "--out", "out", "--no-report"]);
+    let words = ["show", "out", "--scenario", "1", "--format"];
+    let rows = scratch.must(&[&words[..], &["json"]].concat()).json();
+    let rows = rows.as_array().expect("rows");
+    assert_eq!(rows.iter().map(|row| row["path.queue"].as_str()).collect::<BTreeSet<_>>().len(), 1);
+    let seeds: BTreeSet<u64> = rows.iter().filter_map(|row| row["seed"].as_u64()).collect();
+    assert_eq!(seeds, BTreeSet::from([1, 2, 3]));
+    let csv = scratch.must(&[&words[..], &["csv"]].concat()).csv();
+    assert_eq!(csv.len(), rows.len() + 1);
+}
+
+#[test]
+fn a_claim_shows_the_scenario_that_is_nearest_to_its_bound() {
+    let scratch = Scratch::new();
+    scratch.study_with("goodput(alice) + goodput(bob) > 5 Mbps", "sojourn_p95(queue) < 1 s");
+    let ended = scratch.must(&["run", "study.toml", "--out", "out", "--no-report"]);
+    assert!(ended.stdout.contains("The link is used (with path.queue = pfifo limit 50)"));
+    let json = scratch.must(&["run", "study.toml", "--out", "out", "--format", "json"]).json();
+    let largest = json["claims"][0]["checks"][0]["value"]["mean"].as_f64().expect("a mean");
+    let shown = format!("{largest:.0}");
+    assert!(ended.stdout.contains(&shown), "{shown} {}", ended.stdout);
+}
+
+#[test]
+fn nothing_of_a_study_reaches_the_terminal_as_a_control_sequence() {
+    let scratch = Scratch::new();
+    let wild = r"\u001b[31mred\u001b]0;mine\u0007\u009b1m\u202e";
+    let text = crate::scratch::STUDY
+        .replace("Two flows and a queue", wild)
+        .replace("\"busy\"", &format!("\"{wild}\""))
+        .replace("The link is used", wild)
+        .replace("[factors]\n", &format!("[factors]\ncase = [\"{wild}\", \"b\"]\n"));
+    scratch.write("study.toml", &text);
+    let is_wild = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+    for words in [
+        &["check", "study.toml"][..],
+        &["run", "study.toml", "--dry-run"],
+        &["run", "study.toml", "--out", "out"],
+        &["show", "out"],
+        &["show", "out", "-m", "goodput"],
+        &["show", "out", "0"],
+        &["show", "out", "--scenario", "0"],
+        &["compare", "out", "out"],
+    ] {
+        let ended = scratch.must(words);
+        assert!(!ended.stdout.contains(is_wild), "{words:?}: {:?}", ended.stdout);
+        assert!(!ended.stderr.contains(is_wild), "{words:?}: {:?}", ended.stderr);
+    }
+    let ended = scratch.sojourn(&["check", "study.toml", "--set", "path.queue=\u{1b}[31m"]);
+    assert!(!ended.stderr.contains(is_wild), "{:?}", ended.stderr);
 }
 
 #[test]

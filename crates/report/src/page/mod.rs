@@ -194,7 +194,12 @@ fn missing(out: &mut String, data: &Data<'_>, details: &Details) {
             data.plan.runs.len(),
             if is_stopped { " yet" } else { "" },
             named.join(", "),
-            if is_stopped { " The same command goes on where it stopped." } else { "" }
+            match is_stopped {
+                true if results.is_under_way() => " The same command goes on where it stopped.",
+                true =>
+                    " <code>sojourn join</code> with the folders of all shards puts them together.",
+                false => "",
+            }
         ));
     }
     let causes = Cause::all(failed);

@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 use super::files::{ResultsError, names, write_whole};
 use crate::shard::Shard;
 
-const NAME: &str = "SHA256SUMS";
+pub(super) const NAME: &str = "SHA256SUMS";
 
 /// SHA-256 of the content of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -170,6 +170,26 @@ impl Folder {
         self.names().is_ok_and(|names| !checksums::labels(&names).is_empty())
     }
 
+    /// Whether a file of this name is a part of the results, or would be taken for one.
+    pub fn owns(&self, name: &str) -> bool {
+        const OF_SHARDS: [(&str, &str); 5] = [
+            ("runs", ".parquet"),
+            ("series", ".parquet"),
+            ("delays", ".parquet"),
+            ("journal", ".bin"),
+            (checksums::NAME, ""),
+        ];
+        let is_listed = || {
+            let names = self.names().unwrap_or_default();
+            let lists = checksums::labels(&names).into_iter();
+            lists.flat_map(|label| Checksums::read(&self.path, label)).any(|list| list.lists(name))
+        };
+        [STUDY, PLAN, CLAIMS].contains(&name)
+            || is_of_machine(name)
+            || OF_SHARDS.iter().any(|(start, end)| between(name, start, end).is_some())
+            || is_listed()
+    }
+
     /// The tables of a shard, by its label.
     pub(crate) fn tables(&self, label: &str) -> TablePaths {
         TablePaths {
@@ -182,7 +202,7 @@ impl Folder {
     /// The `machine.json` of the whole, or of the first shard.
     fn machine(&self) -> Result<Option<Machine>, ResultsError> {
         for name in self.names()? {
-            if name.starts_with("machine") && name.ends_with(".json") {
+            if is_of_machine(&name) {
                 return self.json(&name);
             }
         }
@@ -384,6 +404,11 @@ fn absent(is_there: &[bool]) -> Vec<u32> {
 }
 
 /// What follows the first word of a file's name: nothing, or `-1-of-3`.
+/// Whether a file of this name is the `machine.json` of the whole, or of a shard.
+fn is_of_machine(name: &str) -> bool {
+    name.starts_with("machine") && name.ends_with(".json")
+}
+
 fn between<'a>(name: &'a str, start: &str, end: &str) -> Option<&'a str> {
     let label = name.strip_prefix(start)?.strip_suffix(end)?;
     (label.is_empty() || Shard::from_label(label).is_some()).then_some(label)
@@ -721,6 +746,12 @@ impl Reader {
 }
 
 impl Results {
+    /// Whether running its study goes on with it: the journal is there.
+    pub fn is_under_way(&self) -> bool {
+        let names = names(&self.folder).unwrap_or_default();
+        names.iter().any(|name| between(name, "journal", ".bin").is_some())
+    }
+
     /// Opens the tables that are read run by run.
     ///
     /// # Errors

@@ -137,6 +137,11 @@ pub enum RunError {
         "{folder} holds results of this study with another build of a kernel that it names; choose another folder"
     )]
     OtherKernel { folder: PathBuf },
+    #[error(
+        "{folder} was joined from shards that lack {missing} of its {total} runs, and `run` adds none to it; join it \
+         again with the folders of all shards, or choose another folder"
+    )]
+    JoinedInPart { folder: PathBuf, missing: usize, total: usize },
     #[error("{path} is in use: another process runs this study into the same folder")]
     Busy { path: PathBuf },
     #[error("{path}: {} finished and kept, then: {source}", runs_are(*.done))]
@@ -204,6 +209,7 @@ impl RunError {
             Self::Study(_)
             | Self::OtherStudy { .. }
             | Self::OtherKernel { .. }
+            | Self::JoinedInPart { .. }
             | Self::OtherShard { .. }
             | Self::NoFolders
             | Self::JoinedIntoItself { .. }

@@ -71,6 +71,9 @@ impl Recorder {
             (0..plan.runs.len() as u32).filter(|run| options.shard.has(*run)).collect();
         let path = folder.path(&format!("journal{label}.bin"));
         let is_finished = folder.has_tables()? && !path.exists();
+        if is_finished && options.shard.is_whole() {
+            check_whole(folder.folder(), &plan)?;
+        }
         let mut is_done = vec![is_finished; plan.runs.len()];
         let journal = match is_finished {
             true => None,
@@ -314,6 +317,18 @@ impl Recorder {
             true => Ok(result),
             false => Err("its rows are of another run or of another version".to_owned()),
         }
+    }
+}
+
+/// # Errors
+/// The folder has no journal, and yet not all runs: it was joined from some of the shards.
+fn check_whole(folder: &Folder, plan: &Plan) -> Result<(), RunError> {
+    let total = plan.runs.len();
+    let missing = total - folder.done()?.1.len();
+    let folder = || AsRef::<Path>::as_ref(folder).to_owned();
+    match missing {
+        0 => Ok(()),
+        _ => Err(RunError::JoinedInPart { folder: folder(), missing, total }),
     }
 }
 

@@ -69,7 +69,7 @@ pub(super) fn trace(command: &TraceCommand, output: Output) -> Result<(), Failur
             let steps = capacity.into_steps(&units).map_err(|error| said_of(&trace.file, error))?;
             match svg {
                 Some(path) => output.to(Some(path), picture::svg(&steps).as_bytes()),
-                None => output.data(&plot(&steps, usize::from(*width), usize::from(*height))),
+                None => output.text(&plot(&steps, usize::from(*width), usize::from(*height))),
             }
         }
     }
