@@ -812,7 +812,7 @@ fn a_number_that_lacks_samples_says_of_how_many_it_is() {
     let terminal = terminal::metrics(&some, terminal::MOST);
     assert!(terminal.contains("fct_km_p50_ms"), "the estimate stands beside it: {terminal}");
     assert_eq!(terminal.matches("(60 of 100)").count(), 12, "{terminal}");
-    assert!(terminal.contains(terminal::LACKING));
+    assert!(terminal.contains("(n of N), (%): of so many samples"), "{terminal}");
     let asked =
         terminal::means(&some, Kind::Flow, &["fct_p50_ms".to_owned()], terminal::MOST).lines;
     assert_eq!(asked.len(), 12);
