@@ -835,10 +835,13 @@ impl<'a> Engine<'a> {
             capacity: world.capacity.until(now) - world.capacity.until(now - length),
             sojourns: &link.sojourns,
             backlogs: &link.backlogs,
+            left: &link.fate.departures,
             excess: &link.fate.excess,
         };
         link.queue.observe(&seen, &mut link.due);
-        if link.due.iter().any(|due| due.packets > 0) || link.queue.timer() <= now {
+        // While the link stands still, so does a law that acts on what leaves.
+        let is_late = link.queue.timer() <= now && seen.capacity > 0.0;
+        if is_late || link.due.iter().any(|due| due.packets > 0) {
             link.acted = now;
         }
         for due in &link.due {

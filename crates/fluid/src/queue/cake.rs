@@ -59,8 +59,10 @@ impl Cake {
         self.now = seen.now;
         for (class, cobalt) in self.cobalts.iter_mut().enumerate() {
             let backlog = seen.backlogs[class];
-            let packets = cobalt.observe(seen.now, seen.sojourns[class], backlog);
-            due.push(Due { class, packets, at_tail: false, may_mark: true });
+            if !seen.stands_still(class) {
+                let packets = cobalt.observe(seen.now, seen.sojourns[class], backlog);
+                due.push(Due { class, packets, at_tail: false, may_mark: true });
+            }
             if backlog < cobalt.packet {
                 cobalt.on_empty(length);
             } else if seen.excess[class] > 0.0 {

@@ -44,7 +44,7 @@ impl Law {
     }
 
     /// How many packets go now. `own` waits in this queue; `backlog` is what the guard sees: a queue of
-    /// a packet is let alone.
+    /// a packet is let alone, also by those that were due while nothing left.
     pub(super) fn observe(&mut self, now: f64, sojourn: f64, own: f64, backlog: f64) -> u32 {
         let sojourn = least_wait(sojourn, own, self.packet);
         if sojourn < self.target || backlog <= self.packet {
@@ -59,7 +59,8 @@ impl Law {
         }
         if self.is_dropping {
             let mut packets = 0;
-            while now >= self.drop_next {
+            let most = own.min(backlog - self.packet) / self.packet;
+            while now >= self.drop_next && f64::from(packets) < most {
                 packets += 1;
                 self.count += 1.0;
                 self.drop_next += self.interval / libm::sqrt(self.count);
@@ -110,6 +111,9 @@ impl Codel {
     }
 
     pub(super) fn observe(&mut self, seen: &Seen<'_>, due: &mut Vec<Due>) {
+        if seen.stands_still(0) {
+            return;
+        }
         let backlog = seen.backlogs[0];
         let packets = self.law.observe(seen.now, seen.sojourns[0], backlog, backlog);
         due.push(Due { class: 0, packets, at_tail: false, may_mark: self.ecn });
@@ -117,5 +121,22 @@ impl Codel {
 
     pub(super) fn timer(&self) -> f64 {
         self.law.timer()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_what_was_due_meanwhile_no_more_is_dropped_than_waits() {
+        let packet = 1500.0;
+        let mut law = Law::new(Span::from_millis(5), Span::from_millis(100), packet);
+        let mut drops =
+            |now: f64, packets: f64| law.observe(now, 0.02, packets * packet, packets * packet);
+        let begins: Vec<u32> = [0.0, 0.1, 0.2].map(|now| drops(now, 10.0)).into();
+        assert_eq!(begins, [0, 1, 1]);
+        // Some two hundred are due after three seconds; a packet is let alone.
+        assert_eq!(drops(3.2, 10.0), 9);
     }
 }

@@ -44,6 +44,9 @@ impl FqCodel {
         // Linux' guard sees the backlog of all flows.
         let backlog = seen.backlogs.iter().sum();
         for (class, law) in self.laws.iter_mut().enumerate() {
+            if seen.stands_still(class) {
+                continue;
+            }
             let own = seen.backlogs[class];
             let packets = law.observe(seen.now, seen.sojourns[class], own, backlog);
             due.push(Due { class, packets, at_tail: false, may_mark: self.ecn });

@@ -72,8 +72,17 @@ pub(crate) struct Seen<'a> {
     /// How long what leaves has waited, and what waits, by class.
     pub(crate) sojourns: &'a [f64],
     pub(crate) backlogs: &'a [f64],
+    /// What left, by class.
+    pub(crate) left: &'a [f64],
     /// What had no room and was dropped, by class.
     pub(crate) excess: &'a [f64],
+}
+
+impl Seen<'_> {
+    /// Packets wait in the class, and none leaves: a law that acts on what leaves does nothing.
+    fn stands_still(&self, class: usize) -> bool {
+        self.backlogs[class] > 0.0 && self.left[class] <= 0.0
+    }
 }
 
 /// Packets of a class that a discipline signals.

@@ -25,6 +25,8 @@ pub(crate) struct Pie {
     delay: f64,
     old_delay: f64,
     backlog: f64,
+    /// How long what left last had waited.
+    measured: f64,
     updates: u64,
 }
 
@@ -43,6 +45,7 @@ impl Pie {
             delay: 0.0,
             old_delay: 0.0,
             backlog: 0.0,
+            measured: 0.0,
             updates: 0,
         }
     }
@@ -65,9 +68,12 @@ impl Pie {
     pub(super) fn observe(&mut self, seen: &Seen<'_>, _: &mut Vec<Due>) {
         let Seen { now, sojourns, backlogs, .. } = *seen;
         self.backlog = backlogs[0];
+        if !seen.stands_still(0) {
+            self.measured = if backlogs[0] > 0.0 { sojourns[0] } else { 0.0 };
+        }
         while now >= self.timer() {
             self.updates += 1;
-            self.update(if backlogs[0] > 0.0 { sojourns[0] } else { 0.0 });
+            self.update(self.measured);
         }
     }
 
