@@ -1,10 +1,12 @@
 //! Points at rest that follow on paper, and what runs say of them.
 
+mod collect;
 mod path;
 
 use proptest::prelude::*;
 use sojourn_core::Span;
-use sojourn_fluid::{equilibrium, trajectory};
+use sojourn_fluid::{Options, equilibrium, trajectory};
+use sojourn_host::tcp::EcnOffer;
 use sojourn_link::LossConfig;
 use sojourn_scenario::{App, Checked, Scenario};
 
@@ -38,6 +40,37 @@ fn pie_and_dualpi2_rest_at_their_targets() {
     for (queue, target) in [("pie target 20ms", 0.020), ("dualpi2 target 15ms", 0.015)] {
         let rest = equilibrium(&scenario(&["cubic", "reno"], 20, 40, queue)).expect("a point");
         assert!((rest.wait - target).abs() < 1e-9, "{queue}: {rest:?}");
+    }
+}
+
+/// RFC 9332 section 2.1: p' signals p'² to Classic flows and k·p' to the others.
+#[test]
+fn what_dualpi2_signals_is_what_its_flows_hear() {
+    let classic = equilibrium(&scenario(&["reno"; 2], 20, 40, "dualpi2")).expect("a point");
+    for flow in &classic.flows {
+        assert!((flow.signalled / classic.signalled - 1.0).abs() < 1e-9, "{classic:?}");
+        let p = flow.signalled;
+        assert!((flow.window / (2.0 * (1.0 - p) / p).sqrt() - 1.0).abs() < 1e-6, "{classic:?}");
+    }
+    let both = equilibrium(&scenario(&["cubic", "prague"], 20, 40, "dualpi2")).expect("a point");
+    let [cubic, prague] = both.flows[..] else { panic!("two flows") };
+    assert!((prague.signalled / (2.0 * cubic.signalled.sqrt()) - 1.0).abs() < 1e-9, "{both:?}");
+    assert!((cubic.signalled..prague.signalled).contains(&both.signalled), "{both:?}");
+}
+
+/// RFC 8257 answers marks once a round trip, and grows in between as Reno does, also right after an answer.
+#[test]
+fn dctcp_and_prague_hear_as_many_marks_as_their_point_at_rest_says() {
+    for cca in ["dctcp", "prague"] {
+        let mut world = path::scenario(&[cca], 20, 40, "pie ecn", 60).into_inner();
+        let App::Tcp { transport, .. } = &mut world.flows[0].app else { panic!("it is TCP") };
+        transport.ecn = Some(EcnOffer::Accurate);
+        let world = world.checked().expect("a scenario");
+        let run = collect::run(&world, 1, &Options::default()).0;
+        let value = |metric| run.flows[0].value(metric).expect("known");
+        let heard = value("ce_packets") / value("arrived_packets");
+        let rest = equilibrium(&world).expect("a point");
+        assert!((heard / rest.signalled - 1.0).abs() < 0.15, "{cca}: {heard} {rest:?}");
     }
 }
 

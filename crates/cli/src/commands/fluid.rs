@@ -136,12 +136,13 @@ fn text(
         && let Some(only) = study.scenarios.first()
     {
         text.push('\n');
-        let mut grid = Grid::new(["flow", ">window pkts", ">RTT ms", ">Mbit/s"]);
+        let mut grid = Grid::new(["flow", ">window pkts", ">RTT ms", ">signalled %", ">Mbit/s"]);
         for flow in &found.flows {
             grid.row([
                 only.scenario.flows[flow.flow].name.to_string(),
                 format!("{:.2}", flow.window),
                 format!("{:.2}", 1000.0 * flow.rtt),
+                format!("{:.3}", 100.0 * flow.signalled),
                 rate(flow.goodput, 3),
             ]);
         }

@@ -1,6 +1,7 @@
 //! DCTCP (RFC 8257). The fluid of Alizadeh, Javanmard and Prabhakar (SIGMETRICS 2011, equations 2
 //! and 3) is ẇ = 1/τ − (w·α/2τ)·p, α̇ = (g/τ)(p − α). RFC 8257 averages once a window and cuts once a
-//! window, which is done here at the end of each.
+//! window, which is done here at the end of each. Between two cuts the window grows with all that is not marked, also
+//! right after a cut; only losses, which are Reno's (section 3.5), hold it until they are repaired.
 
 use super::slow_start::Window;
 use super::{Setup, Told};
@@ -13,6 +14,8 @@ pub(crate) struct Dctcp {
     pub(super) window: Window,
     /// Average share of marked bytes.
     alpha: f64,
+    /// Marks are answered again when what had been sent at the last answer is accounted for.
+    answered: f64,
     round_ends: f64,
     acked: f64,
     marked: f64,
@@ -23,6 +26,7 @@ impl Dctcp {
         Self {
             window: Window::new(setup),
             alpha: 1.0,
+            answered: 0.0,
             round_ends: setup.initial_window,
             acked: 0.0,
             marked: 0.0,
@@ -35,11 +39,16 @@ impl Dctcp {
         self.marked += told.marked;
         if told.losses > 0 {
             self.window.cut(told, 0.5);
-        } else if told.marks > 0 {
+        } else if told.marks > 0
+            && !self.window.is_recovering()
+            && told.sent - told.in_flight >= self.answered
+        {
             // Section 3.3, equation 4.
-            self.window.cut(told, 1.0 - self.alpha / 2.0);
-        } else if self.window.may_grow(told) {
-            let rest = self.window.slow_start(told.acked);
+            self.window.lower(1.0 - self.alpha / 2.0);
+            self.answered = told.sent;
+        }
+        if self.window.may_grow(told) {
+            let rest = self.window.slow_start(told.acked - told.marked);
             self.window.increase(rest, 1.0);
         }
         if told.delivered >= self.round_ends && self.acked > 0.0 {

@@ -53,9 +53,14 @@ impl Window {
             return false;
         }
         self.recover = Some(told.sent);
+        self.lower(share);
+        true
+    }
+
+    /// Keeps `share` of the window, and lets it grow on.
+    pub(crate) fn lower(&mut self, share: f64) {
         self.ssthresh = (self.cwnd * share).max(LEAST * self.packet);
         self.cwnd = self.ssthresh;
-        true
     }
 
     /// Grows by what was acknowledged, up to the threshold; gives back what is left of it.

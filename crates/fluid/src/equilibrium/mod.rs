@@ -33,7 +33,7 @@ pub struct Equilibrium {
     /// Packets that wait, and how long, in seconds.
     pub queue: f64,
     pub wait: f64,
-    /// The share of packets that the queue signals; of DualPI2 the base probability p'.
+    /// The share of packets that the queue signals, of all flows together.
     pub signalled: f64,
     /// The part of the link's rate that the flows take; below 1 their windows can't fill it.
     pub utilisation: f64,
@@ -61,6 +61,8 @@ pub struct AtRest {
     pub goodput: f64,
     /// Seconds.
     pub rtt: f64,
+    /// The share of its packets that the queue signals; under DualPI2 flows of both queues differ in it.
+    pub signalled: f64,
 }
 
 /// The rightmost roots of the characteristic equation.
@@ -441,13 +443,16 @@ impl Laws {
         let seen = self.seen(&point.state);
         let (places, ..) = self.places();
         let mut flows = Vec::new();
-        let mut carried = 0.0;
+        let (mut carried, mut came, mut signals) = (0.0, 0.0, 0.0);
         for ((class, place), rtt) in self.classes.iter().zip(&places).zip(&point.delays) {
             let window = class.control.window(&point.state[*place..]);
             let p = self.aqm.signal(seen.p, class.is_low);
             let kept = if class.is_marked { 1.0 } else { 1.0 - p };
             let rate = window / rtt * kept;
-            carried += rate * class.flows.len() as f64;
+            let count = class.flows.len() as f64;
+            carried += rate * count;
+            came += window / rtt * count;
+            signals += window / rtt * count * p;
             for flow in &class.flows {
                 let payload = 8.0 * f64::from(world.flows[*flow].payload);
                 flows.push(AtRest {
@@ -455,6 +460,7 @@ impl Laws {
                     window,
                     goodput: rate * (1.0 - self.lost) * payload,
                     rtt: *rtt,
+                    signalled: p,
                 });
             }
         }
@@ -463,7 +469,7 @@ impl Laws {
             port: self.port,
             queue: seen.held,
             wait: seen.wait,
-            signalled: seen.p,
+            signalled: signals / came,
             utilisation: (carried / self.capacity).min(1.0),
             flows,
             stability,
@@ -629,6 +635,7 @@ fn closed(
         window,
         goodput: capacity / n * 8.0 * f64::from(flow.payload),
         rtt,
+        signalled: 0.0,
     });
     Some(Ok(Equilibrium {
         port: world.links[0].port,
