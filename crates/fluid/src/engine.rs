@@ -505,7 +505,9 @@ impl<'a> Engine<'a> {
         new[ACKED] = acked_now;
         new[LOST] = lost_now;
         new[MARKED] = marked_now;
-        new[FLIGHT] = sent_now - known + held;
+        // When a flow has stopped, nothing stays at the receiver.
+        let under_way = sent_now - known;
+        new[FLIGHT] = under_way + held.min(under_way);
         new[SENT_AT] = news.sent_at.max(sent_at);
         // Half of the change, over half of the step. What follows a kink in what comes back is no error, as a step ends there.
         let rate = (sent_now - sent) / length;

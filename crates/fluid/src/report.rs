@@ -15,8 +15,8 @@ use sojourn_core::{
 use sojourn_scenario::Scenario;
 
 use crate::curves::{
-    ACKED, AT_HEAD, AT_TAIL, CAME, Curves, DROPPED, Drops, IN, LOST, MARKED, MARKED_IN, MARKED_OUT,
-    MEDIUM, OUT, RECEIVED, REFUSED, SENT,
+    ACKED, AT_HEAD, AT_TAIL, CAME, Curves, DROPPED, Drops, FLIGHT, IN, LOST, MARKED, MARKED_IN,
+    MARKED_OUT, MEDIUM, OUT, RECEIVED, REFUSED, SENT,
 };
 use crate::world::{Bottleneck, Source, Stream, World};
 
@@ -493,7 +493,7 @@ fn flow_sample(curves: &impl Curves, at: usize) -> Option<FlowSample> {
         delivery_rate: rate(sender.bw),
         srtt: span(sender.rtt),
         min_rtt: sender.least_rtt.is_finite().then(|| span(sender.least_rtt)),
-        unacked: packets((row[SENT] - row[ACKED] - row[LOST]).max(0.0)),
+        unacked: packets(row[FLIGHT]),
         retrans_total: packets(row[LOST]).into(),
         lost_total: Some(packets(row[LOST]).into()),
         delivered: packets(row[ACKED]).into(),

@@ -27,6 +27,16 @@ fn queues_fall_below_nothing() {
     }
 }
 
+/// Rates and round trips swing, so the product of their means is only about the mean of their product.
+#[test]
+fn what_is_in_flight_is_the_rate_times_the_round_trip() {
+    let run = run("pfifo limit 66");
+    let value = |metric: &str| run.flows[0].value(metric).expect("known");
+    let flight = value("sent_packets") / 30.0 * value("rtt_mean_ms") / 1e3;
+    let told = value("inflight_mean_pkts");
+    assert!((0.7..1.4).contains(&(told / flight)), "{told} for {flight}");
+}
+
 /// Nothing in (18) to (23) but the loss differs by queue, and without loss (9) to (14) know no other flow.
 #[test]
 fn a_queue_that_never_drops_changes_nothing() {

@@ -56,6 +56,18 @@ fn run(scenario: &Checked, seed: u64) -> RunMetrics {
     collect::run(scenario, seed, &options).0
 }
 
+/// Scherrer et al., equation 1: x = w/τ of flows with a window, so the window is in flight, on the way as well as in the
+/// queue.
+#[test]
+fn the_window_is_in_flight() {
+    let run = run(&scenario(&["reno"], "pfifo limit 83"), 1);
+    for flow in &run.flows {
+        let value = |metric: &str| flow.value(metric).expect("known");
+        let (flight, window) = (value("inflight_mean_pkts"), value("cwnd_mean_pkts"));
+        assert!((flight / window - 1.0).abs() < 0.05, "{flight} of {window}");
+    }
+}
+
 /// Packets that the queue holds at most: 83 are one bandwidth-delay product of the bottleneck's own delay.
 #[derive(Clone, Copy, Debug)]
 enum Limit {

@@ -393,7 +393,7 @@ impl Published for Model<'_> {
             flow.row[ACKED] += count(delivery);
             flow.row[LOST] += count(sent * seen.smooth_loss);
             flow.row[RECEIVED] += count(out);
-            flow.row[FLIGHT] = flow.row[SENT] - flow.row[ACKED] - flow.row[LOST];
+            flow.row[FLIGHT] = rate * flow.rtt * packet;
             flow.row[SENT_AT] = self.now - flow.rtt / 1000.0;
             flow.hop[IN] += count(came * (1.0 - self.smooth_loss));
             flow.hop[REFUSED] += count(came * self.smooth_loss);
