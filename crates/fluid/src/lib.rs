@@ -32,6 +32,7 @@ mod cca;
 mod curves;
 mod engine;
 mod equilibrium;
+mod framing;
 mod history;
 mod printed;
 mod published;

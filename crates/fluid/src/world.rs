@@ -16,6 +16,7 @@ use sojourn_scenario::{App, Flow, Link, Scenario, Traffic, Until};
 use crate::buffers;
 use crate::capacity::Capacity;
 use crate::cca;
+use crate::framing::{is_even, payload_share};
 use crate::queue::{self, Member};
 
 /// What is computed.
@@ -132,10 +133,12 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), SpecError> {
         if !scenario.flows.iter().any(|flow| crosses(flow, place)) {
             continue;
         }
+        let data: Vec<&Flow> =
+            scenario.flows.iter().filter(|flow| sends_over(flow, place)).collect();
         check_link(link)
-            .and_then(|()| {
-                check_loss(link, scenario.flows.iter().any(|flow| sends_over(flow, place)))
-            })
+            .and_then(|()| check_loss(link, !data.is_empty()))
+            .and_then(|()| check_frames(link, &data))
+            .and_then(|()| check_tins(link, &data))
             .map_err(|error| error.within(&format!("link '{}'", link.name)))?;
     }
     for flow in &scenario.flows {
@@ -194,6 +197,38 @@ fn check_loss(link: &Link, has_data: bool) -> Result<(), SpecError> {
         return Err(SpecError::new(problem).allow(["loss on a link with a rate"]));
     }
     Ok(())
+}
+
+/// Refuses frames around packets of several sizes, which take other parts of the rate than of the queue.
+fn check_frames(link: &Link, data: &[&Flow]) -> Result<(), SpecError> {
+    let sizes: Vec<u32> = data.iter().map(|flow| wire(&flow.app)).collect();
+    let of = [("link", framing(&link.rate)), ("queue", queue::framing(&link.queue))];
+    for (whose, framing) in of {
+        let is_other = |size: &&u32| !is_even(framing, sizes[0], **size);
+        if let Some(size) = sizes.iter().find(is_other) {
+            let problem = format!(
+                "the fluid engine has no framing of packets of several sizes, and the {whose} frames those of {} and {size} bytes",
+                sizes[0]
+            );
+            let allowed = ["packets of one size", "a rate without overhead", "engine = \"sim\""];
+            return Err(SpecError::new(problem).allow(allowed));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses data in several tins of a queue.
+fn check_tins(link: &Link, data: &[&Flow]) -> Result<(), SpecError> {
+    let tin = |flow: &Flow| queue::tin_of(&link.queue, flow.dscp);
+    let Some(first) = data.first() else { return Ok(()) };
+    let Some(other) = data.iter().find(|flow| tin(flow) != tin(first)) else { return Ok(()) };
+    let problem = format!(
+        "the fluid model of '{}' has no tins, and flows '{}' and '{}' fall into different ones",
+        link.queue.name(),
+        first.name,
+        other.name
+    );
+    Err(SpecError::new(problem).allow(["'besteffort'", "flows with the same 'dscp'"]))
 }
 
 /// The share of independent loss.
@@ -274,8 +309,7 @@ impl World {
                 .filter(|(flow, _)| through(flow) && !matches!(flow.app, App::Ping(_)))
                 .map(|(_, stream)| stream.packet)
                 .fold(0.0, f64::max);
-            let framing = framing(&link.rate);
-            let factor = packet / f64::from(framing.length(packet as u32));
+            let factor = payload_share(framing(&link.rate), packet as u32);
             let Some(capacity) = Capacity::of(&link.rate, factor) else { continue };
             links.push(Bottleneck {
                 port,
@@ -314,9 +348,9 @@ fn stream(flow: &Flow, id: usize, address: StreamAddress) -> Stream {
     };
     let begins = (flow.start + Span::from_nanos(moved)).as_secs_f64();
     let ends = flow.stop.map_or(f64::INFINITY, Span::as_secs_f64);
-    let (source, wire, payload) = match &flow.app {
+    let wire = wire(&flow.app);
+    let (source, payload) = match &flow.app {
         App::Tcp { traffic, cca, transport } => {
-            let wire = transport.mss + transport.header + ETHERNET_HEADER;
             let rate = match traffic {
                 Traffic::Bulk(BulkConfig { rate: Some(rate), .. }) => {
                     rate.as_bps() as f64 / 8.0 * f64::from(wire) / f64::from(transport.mss)
@@ -330,16 +364,11 @@ fn stream(flow: &Flow, id: usize, address: StreamAddress) -> Stream {
             let cca = cca.clone();
             // One acknowledgement stands for two packets, so every second one waits for it.
             let held = if transport.quick_ack { 0.0 } else { f64::from(wire) / 2.0 };
-            (Source::Tcp { cca, has_ecn, initial_window, most, rate, held }, wire, transport.mss)
+            (Source::Tcp { cca, has_ecn, initial_window, most, rate, held }, transport.mss)
         }
-        App::Udp(udp) => {
-            let wire = udp.frame + udp.header + ETHERNET_HEADER;
-            (Source::Udp(f64::from(wire) / udp.interval.as_secs_f64()), wire, udp.frame)
-        }
-        App::Ping(ping) => {
-            (Source::Ping(ping.interval.as_secs_f64()), ping.size as u32 + 42, ping.size as u32)
-        }
-        App::External(_) => (Source::Ping(f64::INFINITY), ETHERNET_HEADER, 0),
+        App::Udp(udp) => (Source::Udp(f64::from(wire) / udp.interval.as_secs_f64()), udp.frame),
+        App::Ping(ping) => (Source::Ping(ping.interval.as_secs_f64()), ping.size as u32),
+        App::External(_) => (Source::Ping(f64::INFINITY), 0),
     };
     let held = match source {
         Source::Tcp { held, .. } => held,
@@ -364,12 +393,23 @@ fn stream(flow: &Flow, id: usize, address: StreamAddress) -> Stream {
             burst: if held > 0.0 { 2.0 } else { 1.0 },
             is_capable,
             is_l4s: is_l4s && is_capable,
+            dscp: flow.dscp,
             source: flow.src.0,
             destination: flow.dst.0,
         },
         packet: f64::from(wire),
         wire,
         payload,
+    }
+}
+
+/// Bytes of a packet on Ethernet.
+fn wire(app: &App) -> u32 {
+    match app {
+        App::Tcp { transport, .. } => transport.mss + transport.header + ETHERNET_HEADER,
+        App::Udp(udp) => udp.frame + udp.header + ETHERNET_HEADER,
+        App::Ping(ping) => ping.size as u32 + 42,
+        App::External(_) => ETHERNET_HEADER,
     }
 }
 

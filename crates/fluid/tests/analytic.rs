@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use sojourn_core::{Rate, Span};
 use sojourn_fluid::Options;
 use sojourn_host::apps::UdpConfig;
-use sojourn_link::{RateConfig, Serving, Step, Trace};
+use sojourn_link::{RateConfig, RateSpec, Serving, Step, Trace};
 use sojourn_metrics::RunMetrics;
 use sojourn_qdisc::Config as Queue;
 use sojourn_scenario::{App, Checked, Host};
@@ -70,6 +70,37 @@ fn cubic_keeps_its_response_function_within_a_tenth() {
         let window = mean_window("cubic", loss, 50, 900);
         assert!((window / expected - 1.0).abs() < 0.1, "{window} for {expected} at {loss}");
     }
+}
+
+/// A packet of 1500 bytes of IP is 1540 with an overhead of 40, in 33 cells of 53 bytes.
+#[test]
+fn frames_around_packets_take_their_part_of_the_rate() {
+    let goodput = |rate: Option<&str>, queue: &str| {
+        let mut world = scenario(&["cubic"], 20, 40, queue, 15).into_inner();
+        if let Some(rate) = rate {
+            let rate = RateSpec::parse(rate).and_then(|spec| spec.complete(None));
+            world.links[0].rate = rate.expect("a rate");
+        }
+        let run = run(&world.checked().expect("a scenario"));
+        run.flows[0].value("goodput_mbps").expect("known")
+    };
+    let expected = 10.0 * 1448.0 / (33.0 * 53.0);
+    for (rate, queue) in [
+        (Some("10Mbps atm overhead 40"), "pfifo limit 100"),
+        (None, "cake bandwidth 10mbit atm overhead 40"),
+    ] {
+        let goodput = goodput(rate, queue);
+        // CAKE keeps the link a little less busy.
+        assert!((0.94..1.01).contains(&(goodput / expected)), "{queue}: {goodput} for {expected}");
+    }
+}
+
+/// At 1 Mbit/s COBALT lets four full packets wait, 48 ms, where its target alone is 18 ms.
+#[test]
+fn cake_lets_a_few_packets_wait_however_long_they_take() {
+    let run = run(&scenario(&["cubic"], 20, 40, "cake bandwidth 1mbit", 60));
+    let wait = run.links[0].value("sojourn_p50_ms").expect("known");
+    assert!((36.0..75.0).contains(&wait), "{wait}");
 }
 
 /// Of two packets the receiver acknowledges the second one at once, and the first with it.

@@ -3,9 +3,9 @@
 use sojourn_cca::Config as Cca;
 use sojourn_core::{Rate, Span};
 use sojourn_fluid::{Form, Options};
-use sojourn_host::apps::BulkConfig;
+use sojourn_host::apps::{BulkConfig, UdpConfig};
 use sojourn_host::tcp::{Config, SendBuffer};
-use sojourn_link::{JitterConfig, LossConfig, RateConfig};
+use sojourn_link::{JitterConfig, LossConfig, RateConfig, RateSpec};
 use sojourn_qdisc::Config as Queue;
 use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic, Until};
 
@@ -98,6 +98,91 @@ fn links_are_refused_by_name_and_reason() {
     for (error, reason) in cases {
         assert!(error.contains("link 'there'") && error.contains(reason), "{error}");
     }
+}
+
+#[test]
+fn options_of_queues_are_taken_or_refused_by_name() {
+    let queue = |text: &'static str| {
+        move |s: &mut Scenario| s.links[0].queue = Queue::parse(text).expect("a queue")
+    };
+    let cases = [
+        ("fq_codel flows 1", "share a queue"),
+        ("fq_codel quantum 300", "'quantum'"),
+        ("fq_codel drop_batch 1", "'drop_batch'"),
+        ("fq_codel ce_threshold 1ms", "'ce_threshold'"),
+        ("cake flowblind", "share a queue"),
+        ("cake srchost", "share a queue"),
+        ("cake hosts", "share a queue"),
+        ("cake ingress", "'ingress'"),
+        ("cake no-split-gso", "segments"),
+        ("dualpi2 memlimit 100kb", "'memlimit'"),
+        ("dualpi2 min_qlen_step 20", "'min_qlen_step'"),
+        ("dualpi2 drop_enqueue", "'drop_enqueue'"),
+        ("dualpi2 overflow", "'overflow'"),
+        ("dualpi2 no_split_gso", "segments"),
+    ];
+    for (text, reason) in cases {
+        let error = refused(queue(text));
+        assert!(error.contains("link 'there'") && error.contains(reason), "{text}: {error}");
+    }
+    for text in ["fq_codel flows 4096 mode rfc", "cake flows nonat wash", "dualpi2 any_ect"] {
+        let mut scenario = scenario();
+        queue(text)(&mut scenario);
+        assert_eq!(sojourn_fluid::check(&scenario, &Options::default()), Ok(()), "{text}");
+    }
+}
+
+#[test]
+fn tins_are_refused_where_flows_fall_into_different_ones() {
+    let check = |queue: &str, dscp: [u8; 2]| {
+        let mut scenario = scenario();
+        scenario.links[0].queue = Queue::parse(queue).expect("a queue");
+        let first = scenario.flows[0].clone();
+        scenario.flows = [("one", dscp[0]), ("other", dscp[1])]
+            .map(|(name, dscp)| Flow { name: name.into(), dscp, ..first.clone() })
+            .into();
+        sojourn_fluid::check(&scenario, &Options::default()).map_err(|error| error.to_string())
+    };
+    // RFC 4594: 46 is voice, 8 is bulk.
+    for (queue, dscp) in
+        [("cake", [0, 46]), ("cake bandwidth 10mbit", [8, 46]), ("cake diffserv4", [0, 34])]
+    {
+        let error = check(queue, dscp).expect_err("different tins");
+        assert!(error.contains("'one' and 'other'") && error.contains("'besteffort'"), "{error}");
+    }
+    for (queue, dscp) in
+        [("cake", [46, 44]), ("cake", [0, 34]), ("cake besteffort", [8, 46]), ("codel", [8, 46])]
+    {
+        assert_eq!(check(queue, dscp), Ok(()), "{queue}");
+    }
+}
+
+#[test]
+fn frames_are_refused_around_packets_of_several_sizes() {
+    let check = |rate: &str, queue: &str, frame: u32| {
+        let mut scenario = scenario();
+        scenario.links[0].rate =
+            RateSpec::parse(rate).and_then(|spec| spec.complete(None)).expect("a rate");
+        scenario.links[0].queue = Queue::parse(queue).expect("a queue");
+        let interval = Span::from_millis(10);
+        let udp = App::Udp(UdpConfig { interval, frame, datagrams: 1, header: 28 });
+        scenario.flows.push(Flow::new("voice", udp, &[0], &[1]));
+        sojourn_fluid::check(&scenario, &Options::default()).map_err(|error| error.to_string())
+    };
+    // As long as the segments of the other flow, and shorter.
+    let (long, short) = (1472, 172);
+    let framed = [
+        ("10Mbps overhead 18", "pfifo"),
+        ("10Mbps atm overhead 40", "pfifo"),
+        ("10Mbps", "cake overhead 18"),
+        ("10Mbps", "cake bandwidth 5mbit atm"),
+    ];
+    for (rate, queue) in framed {
+        assert_eq!(check(rate, queue, long), Ok(()), "{rate} {queue}");
+        let error = check(rate, queue, short).expect_err("two sizes");
+        assert!(error.contains("1514 and 214 bytes"), "{rate} {queue}: {error}");
+    }
+    assert_eq!(check("10Mbps", "cake bandwidth 5mbit", short), Ok(()));
 }
 
 #[test]

@@ -6,12 +6,14 @@
 use alloc::vec::Vec;
 use core::slice;
 
-use sojourn_qdisc::cake::{Config, Isolation};
+use sojourn_core::{Framing, Params, SpecError};
+use sojourn_qdisc::cake::{CobaltParams, Config, Isolation};
 
 use super::codel::least_wait;
 use super::fq_codel::serve;
 use super::room::{Room, make_room};
-use super::{Due, Fate, Member, Seen, Step};
+use super::{Due, Fate, Member, Seen, Step, refusal};
+use crate::framing::payload_share;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Cake {
@@ -24,16 +26,41 @@ pub(crate) struct Cake {
     now: f64,
 }
 
+/// # Errors
+/// What a fluid lacks.
+pub(super) fn check(config: &Config) -> Result<(), SpecError> {
+    let refuse = |what: &str| refusal(Config::NAME, what);
+    if !config.isolation.parts_flows() {
+        let allowed = ["'flows', 'dual-srchost', 'dual-dsthost' or 'triple-isolate'"];
+        return Err(refuse("flows that share a queue").allow(allowed));
+    }
+    if config.ingress {
+        return Err(refuse("'ingress'").allow(["'egress'"]));
+    }
+    if !config.split_gso {
+        return Err(refuse("packets of several segments").allow(["'split-gso'"]));
+    }
+    Ok(())
+}
+
+/// How the shaper takes packets to be framed.
+pub(super) fn framing(config: &Config) -> Framing {
+    // Overheads that add up to too much have been refused.
+    config.link.framing().unwrap_or_default()
+}
+
 impl Cake {
-    pub(super) fn new(config: &Config, members: &[Member]) -> Self {
+    pub(super) fn new(config: &Config, members: &[Member], packet: f64) -> Self {
         let bandwidth = if config.bandwidth.is_unlimited() {
             f64::INFINITY
         } else {
             config.bandwidth.as_bps() as f64 / 8.0
         };
+        // All packets are framed alike, which has been checked.
+        let bandwidth = bandwidth * payload_share(framing(config), packet as u32);
         let limit = config.buffer_limit() as f64;
-        let target = config.target().as_secs_f64();
-        let cobalt = |member: &Member| Cobalt::new(target, config.rtt.as_secs_f64(), member);
+        let cobalt =
+            |member: &Member| Cobalt::new(&config.cobalt_of(config.tin_of(member.dscp)), member);
         Self {
             bandwidth,
             room: Room::for_memory(limit, members),
@@ -99,6 +126,8 @@ const DOWN: f64 = 1.0 / 4096.0;
 struct Cobalt {
     target: f64,
     interval: f64,
+    /// At low rates a few packets take longer than the target.
+    longest_wait: f64,
     packet: f64,
     /// The flow's round trip without a queue.
     round: f64,
@@ -110,10 +139,11 @@ struct Cobalt {
 }
 
 impl Cobalt {
-    fn new(target: f64, interval: f64, member: &Member) -> Self {
+    fn new(params: &CobaltParams, member: &Member) -> Self {
         Self {
-            target,
-            interval,
+            target: params.target.as_secs_f64(),
+            interval: params.interval.as_secs_f64(),
+            longest_wait: params.longest_wait().as_secs_f64(),
             packet: member.packet,
             round: member.round,
             count: 0.0,
@@ -143,7 +173,7 @@ impl Cobalt {
             true => sojourn,
             false => least_wait(sojourn, backlog, self.packet),
         };
-        let is_above = wait > self.target && backlog > self.packet;
+        let is_above = wait > self.longest_wait && backlog > self.packet;
         if is_above && !self.is_dropping {
             self.is_dropping = true;
             self.drop_next = now + distance(self.count);

@@ -2,9 +2,10 @@
 
 use alloc::vec::Vec;
 
-use sojourn_qdisc::dualpi2::{Config, L4sEct, StepThreshold};
+use sojourn_core::{Params, SpecError};
+use sojourn_qdisc::dualpi2::{Config, DropAt, L4sEct, Overload, StepThreshold, Written};
 
-use super::{Due, Fate, Member, Seen, Step};
+use super::{Due, Fate, Member, Seen, Step, refusal};
 
 const C: usize = 0;
 const L: usize = 1;
@@ -27,6 +28,28 @@ pub(crate) struct DualPi2 {
     l_sojourn: f64,
     l_backlog: f64,
     updates: u64,
+}
+
+/// # Errors
+/// What a fluid lacks.
+pub(super) fn check(config: &Config) -> Result<(), SpecError> {
+    let refuse = |what: &str| refusal(Written::NAME, what);
+    if config.memlimit.is_some() {
+        return Err(refuse("'memlimit'").allow(["'limit', in packets"]));
+    }
+    if config.overload != Overload::Drop {
+        return Err(refuse("'overflow'").allow(["'drop_on_overload'"]));
+    }
+    if config.min_qlen_step != 0 {
+        return Err(refuse("'min_qlen_step'").allow(["'min_qlen_step 0'"]));
+    }
+    if config.drop_at != DropAt::Dequeue {
+        return Err(refuse("'drop_enqueue'").allow(["'drop_dequeue'"]));
+    }
+    if !config.split_gso {
+        return Err(refuse("packets of several segments").allow(["'split_gso'"]));
+    }
+    Ok(())
 }
 
 impl DualPi2 {

@@ -1,20 +1,47 @@
 //! FQ-CoDel (RFC 8290): a class for each flow, max–min service, CoDel in each.
 
+use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use sojourn_core::{Params, SpecError};
+use sojourn_qdisc::codel::Mode;
 use sojourn_qdisc::fq_codel::Config;
 
 use super::codel::Law;
 use super::room::{Room, make_room};
-use super::{Due, Fate, Member, Seen, Step, fair};
+use super::{Due, Fate, Member, Seen, Step, fair, refusal};
 
 #[derive(Clone, Debug)]
 pub(crate) struct FqCodel {
     rooms: [Room; 2],
     ecn: bool,
+    /// A queue of a packet is let alone only if nothing waits in the others, either.
+    guards_all: bool,
     laws: Vec<Law>,
     weights: Vec<f64>,
+}
+
+/// # Errors
+/// What a fluid lacks: it has a queue for each flow, which take turns by bytes.
+pub(super) fn check(config: &Config) -> Result<(), SpecError> {
+    let Config { flows, quantum, drop_batch, .. } = Config::default();
+    if config.ce_threshold.is_some() {
+        return Err(refusal(Config::NAME, "'ce_threshold'"));
+    }
+    if config.flows < flows {
+        let what = "flows that share a queue, as few 'flows' make them";
+        return Err(refusal(Config::NAME, what).allow([format!("'flows {flows}' or more")]));
+    }
+    if config.quantum != quantum {
+        return Err(refusal(Config::NAME, "'quantum'").allow([format!("'quantum {quantum}'")]));
+    }
+    if config.drop_batch != drop_batch {
+        return Err(
+            refusal(Config::NAME, "'drop_batch'").allow([format!("'drop_batch {drop_batch}'")])
+        );
+    }
+    Ok(())
 }
 
 impl FqCodel {
@@ -26,6 +53,7 @@ impl FqCodel {
                 Room::for_memory(config.memory_limit.as_u64() as f64, members),
             ],
             ecn: config.ecn,
+            guards_all: config.mode == Mode::Linux,
             laws: members.iter().map(law).collect(),
             weights: vec![1.0; members.len()],
         }
@@ -41,13 +69,13 @@ impl FqCodel {
     }
 
     pub(super) fn observe(&mut self, seen: &Seen<'_>, due: &mut Vec<Due>) {
-        // Linux' guard sees the backlog of all flows.
-        let backlog = seen.backlogs.iter().sum();
+        let all = seen.backlogs.iter().sum();
         for (class, law) in self.laws.iter_mut().enumerate() {
             if seen.stands_still(class) {
                 continue;
             }
             let own = seen.backlogs[class];
+            let backlog = if self.guards_all { all } else { own };
             let packets = law.observe(seen.now, seen.sojourns[class], own, backlog);
             due.push(Due { class, packets, at_tail: false, may_mark: self.ecn });
         }
@@ -149,6 +177,7 @@ mod tests {
             memory: 2416.0,
             is_capable: false,
             is_l4s: false,
+            dscp: 0,
             source: 0,
             destination: 1,
         }

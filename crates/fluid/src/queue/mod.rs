@@ -18,7 +18,7 @@ use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use sojourn_core::{SpecError, Stream as Random};
+use sojourn_core::{Framing, SpecError, Stream as Random};
 use sojourn_qdisc::Config;
 
 use cake::Cake;
@@ -44,6 +44,7 @@ pub(crate) struct Member {
     pub(crate) is_capable: bool,
     /// Sends ECT(1).
     pub(crate) is_l4s: bool,
+    pub(crate) dscp: u8,
     pub(crate) source: u16,
     pub(crate) destination: u16,
 }
@@ -194,29 +195,44 @@ const KNOWN: [&str; 8] = ["pfifo", "bfifo", "red", "codel", "fq_codel", "cake", 
 /// # Errors
 /// The discipline has no fluid model, or an option that the model does not have.
 pub(crate) fn check(config: &Config) -> Result<(), SpecError> {
-    let refuse = |what: &str| {
-        Err(SpecError::new(format!("the fluid model of '{}' has no {what}", config.name())))
-    };
+    let refuse = |what: &str| Err(refusal(config.name(), what));
     match config {
         Config::Fifo(_) => Ok(()),
         Config::Red(red) if red.adaptive || red.harddrop || red.nodrop => {
             refuse("'adaptive', 'harddrop' or 'nodrop'")
         }
         Config::Codel(codel) if codel.ce_threshold.is_some() => refuse("'ce_threshold'"),
-        Config::FqCodel(codel) if codel.ce_threshold.is_some() => refuse("'ce_threshold'"),
+        Config::FqCodel(codel) => fq_codel::check(codel),
+        Config::Cake(cake) => cake::check(cake),
+        Config::DualPi2(dualpi2) => dualpi2::check(dualpi2),
         Config::Pie(pie) if pie.bytemode || pie.dq_rate_estimator => {
             refuse("'bytemode' or 'dq_rate_estimator'")
         }
-        Config::Red(_)
-        | Config::Codel(_)
-        | Config::FqCodel(_)
-        | Config::Pie(_)
-        | Config::DualPi2(_)
-        | Config::Cake(_) => Ok(()),
+        Config::Red(_) | Config::Codel(_) | Config::Pie(_) => Ok(()),
         Config::FqPie(_) | Config::Fq(_) | Config::Tbf(_) | Config::External(_) => {
             let problem = format!("the queue '{}' has no fluid model", config.name());
             Err(SpecError::new(problem).allow(KNOWN))
         }
+    }
+}
+
+fn refusal(name: &str, what: &str) -> SpecError {
+    SpecError::new(format!("the fluid model of '{name}' has no {what}"))
+}
+
+/// How a queue frames packets to know how long they take.
+pub(crate) fn framing(config: &Config) -> Framing {
+    match config {
+        Config::Cake(cake) => cake::framing(cake),
+        _ => Framing::default(),
+    }
+}
+
+/// The tin of a code point, if the queue has tins.
+pub(crate) fn tin_of(config: &Config, dscp: u8) -> Option<usize> {
+    match config {
+        Config::Cake(cake) => Some(cake.tin_of(dscp)),
+        _ => None,
     }
 }
 
@@ -227,7 +243,7 @@ pub(crate) fn build(config: &Config, members: &[Member], packet: f64, random: Ra
         Config::Red(red) => Queue::Red(Red::new(red, packet, random)),
         Config::Codel(codel) => Queue::Codel(Codel::new(codel, packet)),
         Config::FqCodel(fq_codel) => Queue::FqCodel(FqCodel::new(fq_codel, members)),
-        Config::Cake(cake) => Queue::Cake(Cake::new(cake, members)),
+        Config::Cake(cake) => Queue::Cake(Cake::new(cake, members, packet)),
         Config::Pie(pie) => Queue::Pie(Pie::new(pie, packet)),
         Config::DualPi2(dualpi2) => Queue::DualPi2(DualPi2::new(dualpi2, packet)),
         other => Queue::DropTail(DropTail::new(other, packet)),

@@ -7,11 +7,18 @@ use sojourn_core::{Span, Stream, Time};
 
 /// A tin's parameters.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Params {
-    pub(crate) target: Span,
-    pub(crate) interval: Span,
+pub struct Params {
+    pub target: Span,
+    pub interval: Span,
     /// The time that a full packet takes at the tin's rate.
-    pub(crate) mtu_time: Span,
+    pub mtu_time: Span,
+}
+
+impl Params {
+    /// Packets that have waited no longer are let alone, unless several bulk flows are allowed more.
+    pub fn longest_wait(&self) -> Span {
+        self.target.max(self.mtu_time * 4)
+    }
 }
 
 /// COBALT's state of a queue. A queue that was never used has a `rec_inv_sqrt` of zero, as in the
@@ -55,8 +62,7 @@ impl Cobalt {
         is_ecn_capable: bool,
         random: &mut Stream,
     ) -> Signal {
-        let over_target = sojourn > params.target
-            && sojourn > params.mtu_time * 4
+        let over_target = sojourn > params.longest_wait()
             && bulk_flows.is_none_or(|flows| sojourn > params.mtu_time * (2 * u64::from(flows)));
         if self.p_drop == 0 {
             if self.count == 0 && !over_target {

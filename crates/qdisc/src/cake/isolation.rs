@@ -50,6 +50,11 @@ impl Isolation {
         }
     }
 
+    /// Each flow has a queue of its own.
+    pub const fn parts_flows(self) -> bool {
+        matches!(self, Self::Flows | Self::DualSrchost | Self::DualDsthost | Self::TripleIsolate)
+    }
+
     #[inline(never)]
     fn host_hash(self, key: &FlowKey, hash: FlowHash) -> u32 {
         match self {

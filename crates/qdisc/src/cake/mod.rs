@@ -21,6 +21,7 @@ mod tins;
 mod turns;
 
 pub use ack_filter::AckFilter;
+pub use cobalt::Params as CobaltParams;
 pub use config::Config;
 pub use isolation::Isolation;
 pub use priority::Priority;

@@ -145,7 +145,7 @@ fn fast(average: u64, delay: u64) -> u64 {
 impl Tin {
     pub(crate) fn new(config: &Config, rate: Rate, quantum: u32) -> Self {
         let is_shaped = !rate.is_unlimited();
-        let pace = if is_shaped { Pace::new(rate) } else { Pace::UNLIMITED };
+        let pace = pace_of(rate);
         let most = u64::from(DEVICE_MTU);
         let flow_quantum = if is_shaped {
             (rate.as_bytes_per_sec() >> 12).clamp(FLOW_QUANTUM_LEAST, most)
@@ -437,8 +437,13 @@ fn host_load(flow: &Flow, hosts: &[Host; QUEUES as usize], isolation: Isolation)
     host_load
 }
 
+/// A tin without a rate does not shape.
+pub(super) fn pace_of(rate: Rate) -> Pace {
+    if rate.is_unlimited() { Pace::UNLIMITED } else { Pace::new(rate) }
+}
+
 /// At low rates the target is one and a half packet times, and the interval stays as far above it.
-fn cobalt_params(config: &Config, pace: Pace) -> Params {
+pub(super) fn cobalt_params(config: &Config, pace: Pace) -> Params {
     let base_target = config.target();
     let mtu_time = pace.time_for(DEVICE_MTU);
     let target = base_target.max(mtu_time * 3 / 2);
