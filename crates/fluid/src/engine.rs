@@ -590,10 +590,12 @@ impl<'a> Engine<'a> {
         let end = self.new[TIME];
         let packet = self.world.flows[at].packet;
         let delivered = acked - prior_delivered;
+        // What is acknowledged is a packet at least, so an estimate never fades away.
+        let counted = delivered.max(packet);
         let sending = news.sent_at - sent_at.max(begins);
         let interval = (end - news.sent_at).max(sending);
         Sample {
-            bw: if interval > 0.0 { delivered / interval } else { 0.0 },
+            bw: if interval > 0.0 { counted / interval } else { 0.0 },
             delivered,
             prior_delivered,
             tx_in_flight: flight,

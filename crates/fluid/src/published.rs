@@ -70,7 +70,9 @@ fn check_link(link: &Link, knows: &Knows) -> Result<(), SpecError> {
 fn check_flow(scenario: &Scenario, flow: &Flow, knows: &Knows) -> Result<usize, SpecError> {
     let App::Tcp { traffic: Traffic::Bulk(BulkConfig { rate: None, .. }), cca, .. } = &flow.app
     else {
-        return Err(knows.refuse("such an application", &["app = \"bulk\" without a rate"]));
+        return Err(
+            knows.refuse("applications but bulk transfers", &["app = \"bulk\" without a rate"])
+        );
     };
     let name = cca.name();
     if !knows.controls.contains(&name) {

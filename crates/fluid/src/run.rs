@@ -77,9 +77,15 @@ fn check_step(scenario: &Scenario, options: &Options) -> Result<(), SpecError> {
     }
     let problem = format!(
         "steps of {step} are too long for the shortest round trip, {}: equations look back for what came back of it",
-        Span::from_micros((shortest * 1e6) as u64)
+        in_ms(shortest)
     );
+    let most = in_ms(most.as_secs_f64());
     Err(SpecError::new(problem).allow([format!("steps of at most {most}, half of it")]))
+}
+
+/// To the microsecond, but in the unit of round trips.
+fn in_ms(seconds: f64) -> String {
+    format!("{}ms", libm::floor(seconds * 1e6 + 1e-3) / 1e3)
 }
 
 /// Computes one run.

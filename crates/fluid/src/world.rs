@@ -452,6 +452,12 @@ fn route(scenario: &Scenario, flow: &Flow, stream: &mut Stream, links: &mut [Bot
     }
     stream.to_sender = delay;
     stream.hops = hops;
+    let loses_all = |id: &PortId| loss_share(&scenario.links[id.index()].loss) == Some(1.0);
+    let is_tcp = matches!(stream.source, Source::Tcp { .. });
+    if is_tcp && flow.forward.iter().chain(&flow.reverse).any(loses_all) {
+        // Its handshake never ends.
+        stream.begins = f64::INFINITY;
+    }
     stream.member.round = stream.base_rtt();
     for (at, hop) in stream.hops.iter().enumerate() {
         // The first queue parts what comes at once.

@@ -72,6 +72,30 @@ fn cubic_keeps_its_response_function_within_a_tenth() {
     }
 }
 
+/// Above 20 % of losses a probe of 1.25 finds no more than there was, but a packet a round trip always stays.
+#[test]
+fn bbr_sends_a_packet_a_round_trip_at_whatever_loss() {
+    for (cca, loss) in [("bbr", "30%"), ("bbr", "50%"), ("bbr3", "50%")] {
+        let mut world = scenario(&[cca], 20, 40, "pfifo limit 66", 60).into_inner();
+        world.links[0].loss = sojourn_link::LossConfig::parse(loss).expect("a loss");
+        let run = run(&world.checked().expect("a scenario"));
+        let value = |metric: &str| run.flows[0].value(metric).expect("known");
+        let goodput = value("goodput_mbps") * 1e6 / 8.0 / 1448.0 * 0.04;
+        assert!((0.3..4.0).contains(&goodput), "{cca} {loss}: {goodput} packets a round trip");
+        assert!(value("inflight_mean_pkts") >= 0.8, "{cca} {loss}");
+    }
+}
+
+#[test]
+fn a_flow_of_which_everything_is_lost_knows_no_round_trip() {
+    let mut world = scenario(&["cubic"], 20, 40, "pfifo", 9).into_inner();
+    world.links[0].loss = sojourn_link::LossConfig::parse("100%").expect("a loss");
+    let run = run(&world.checked().expect("a scenario"));
+    for metric in ["srtt_mean_ms", "rtt_mean_ms"] {
+        assert_eq!(run.flows[0].value(metric), None, "{metric}");
+    }
+}
+
 /// A packet of 1500 bytes of IP is 1540 with an overhead of 40, in 33 cells of 53 bytes.
 #[test]
 fn frames_around_packets_take_their_part_of_the_rate() {

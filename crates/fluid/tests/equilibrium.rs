@@ -286,3 +286,17 @@ proptest! {
         }
     }
 }
+
+/// Ware et al. describe version 1.
+#[test]
+fn a_closed_form_is_recommended_only_for_what_it_describes() {
+    let refused = |cca: &str| {
+        let problem = equilibrium(&scenario(&["cubic", cca], 20, 40, "pfifo limit 132"));
+        problem.expect_err("no smooth law").to_string()
+    };
+    assert!(refused("bbr").contains("ware-bbr"));
+    for cca in ["bbr2", "bbr3"] {
+        let problem = refused(cca);
+        assert!(problem.contains(cca) && !problem.contains("ware-bbr"), "{problem}");
+    }
+}

@@ -587,11 +587,12 @@ fn closed(
     let first = *flows.iter().find(has)?;
     let refuse = |problem: String| Some(Err(none(&problem)));
     if flows.iter().any(|flow| name(&flow.source) != name(&first.source)) {
-        let problem = format!(
-            "no smooth law of '{}' beside others is known; 'sojourn model ware-bbr' has a closed form",
-            name(&first.source)
-        );
-        return refuse(problem);
+        let name = name(&first.source);
+        let closed_form = match name {
+            "bbr" => "; 'sojourn model ware-bbr' has a closed form",
+            _ => "",
+        };
+        return refuse(format!("no smooth law of '{name}' beside others is known{closed_form}"));
     }
     let delay = first.base_rtt();
     if flows.iter().any(|flow| (flow.base_rtt() - delay).abs() > 1e-6) {
