@@ -1,5 +1,6 @@
 //! Queues in closed form: the coupling of DualPI2, M/D/1, and where NADA comes to rest.
 
+use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -76,6 +77,10 @@ impl Formula for Nada {
     const OUTPUTS: &'static [Output] = &[output("delay", "ms", "queueing delay")];
 
     fn evaluate(&self) -> Result<Vec<f64>, SpecError> {
+        if self.rate > self.rmax {
+            let problem = format!("rate {} is above rmax {}", self.rate, self.rmax);
+            return Err(SpecError::new(problem).allow([format!("rates up to {}", self.rmax)]));
+        }
         let ratio = self.rmax.as_bps() as f64 / self.rate.as_bps() as f64;
         Ok(vec![1000.0 * self.prio * self.xref.as_secs_f64() * ratio])
     }
@@ -90,6 +95,17 @@ mod tests {
         // 2/(2p') over √1.5/p' is 1/√1.5.
         let ratio = Coupling::default().evaluate().expect("an answer")[0];
         assert!((ratio - 1.0 / libm::sqrt(1.5)).abs() < 1e-12, "{ratio}");
+    }
+
+    #[test]
+    fn no_rate_of_nada_is_above_its_largest() {
+        let rates = |rate, rmax| {
+            let of = |mbps: u64| Rate::from_bps(1_000_000 * mbps);
+            Nada { rate: of(rate), rmax: of(rmax), ..Default::default() }.evaluate()
+        };
+        let error = rates(3, 1).expect_err("above").to_string();
+        assert!(error.contains("3mbit") && error.contains("1mbit"), "{error}");
+        assert_eq!(rates(1, 1), Ok(vec![10.0]));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use sojourn_core::param::{number, time, whole};
+use sojourn_core::param::{Maybe, number, time, whole};
 use sojourn_core::{Span, SpecError};
 
 use crate::formula::{Formula, Output, output};
@@ -23,7 +23,7 @@ sojourn_core::params! {
     pub struct Padhye: "padhye", "Reno's rate at a loss event rate p, with timeouts (Padhye et al., ToN 8(2), 2000, as in RFC 5348 section 3.1)" {
         pub p: f64 = "0.001", number(1e-12, 1.0), "loss event rate";
         pub rtt: Span = "40ms", time(Span::from_micros(1), Span::from_secs(100)), "R: round trip";
-        pub rto: Span = "160ms", time(Span::from_micros(1), Span::from_secs(1000)), "t_RTO: retransmission timeout; RFC 5348 takes four round trips";
+        pub rto: Option<Span> as Maybe<Span> = "", time(Span::from_micros(1), Span::from_secs(1000)), "t_RTO: retransmission timeout; by default four round trips, as in RFC 5348";
         pub mss: u32 = "1448", whole(1, 65_535), "s: octets of payload of a packet";
         pub b: u32 = "1", whole(1, 2), "packets that an acknowledgement stands for";
     }
@@ -62,7 +62,8 @@ impl Formula for Padhye {
 
     fn evaluate(&self) -> Result<Vec<f64>, SpecError> {
         let (p, b) = (self.p, f64::from(self.b));
-        let (rtt, rto) = (self.rtt.as_secs_f64(), self.rto.as_secs_f64());
+        let rtt = self.rtt.as_secs_f64();
+        let rto = self.rto.map_or(4.0 * rtt, Span::as_secs_f64);
         let waits = rto * (3.0 * libm::sqrt(3.0 * b * p / 8.0)) * p * (1.0 + 32.0 * p * p);
         let window = rtt / (rtt * libm::sqrt(2.0 * b * p / 3.0) + waits);
         Ok(vec![rate(window, self.mss, self.rtt), window])
@@ -113,6 +114,16 @@ mod tests {
         }
         let reno = SquareRoot { p: 1e-4, ..Default::default() }.evaluate().expect("an answer")[1];
         assert!((reno - 122.47).abs() < 0.01, "{reno}");
+    }
+
+    #[test]
+    fn a_timeout_takes_four_round_trips_unless_said_otherwise() {
+        let answer = |rto| {
+            let rtt = Span::from_secs(1);
+            Padhye { p: 0.1, rtt, rto, ..Default::default() }.evaluate().expect("an answer")
+        };
+        assert_eq!(answer(None), answer(Some(Span::from_secs(4))));
+        assert!(answer(None)[0] < answer(Some(Span::from_secs(1)))[0]);
     }
 
     #[test]
