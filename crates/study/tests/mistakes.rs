@@ -840,7 +840,18 @@ fn a_list_with_a_mistake_is_not_also_said_to_be_missing() {
     let factor = workload.replace("workload = \"foo\"\n", "");
     let factor = factor.replace("[factors]\n", "[factors]\nworkload = [\"foo\"]\n");
     assert_eq!(told(&factor, &[]), ["scenario.workload"]);
-    // A list that is none.
+    // A table or a list that is none.
+    let path =
+        &GOOD[GOOD.find("[scenario.path]").unwrap()..GOOD.find("[[scenario.flow]]").unwrap()];
+    let number =
+        GOOD.replace(path, "").replace("duration = ", "path = 3\nchange = [4]\nduration = ");
+    let number = number.replace("\"path.queue\" = ", "\"path.rtt\" = ");
+    let keys = told(&number, &["path.rate=3Mbps", "change.x.rate=4Mbps"]);
+    assert_eq!(keys[0], "scenario.path", "{keys:?}");
+    assert!(
+        keys.iter().all(|key| !key.starts_with("path") && !key.starts_with("change")),
+        "{keys:?}"
+    );
     let none = GOOD.replace(flows, "").replace("duration = ", "flow = 3\nduration = ");
     let keys = told(&none, &[]);
     assert_eq!(keys.iter().filter(|key| key.starts_with("scenario")).count(), 1, "{keys:?}");

@@ -94,7 +94,8 @@ fn entry(key: &str, key_at: At, node: &Node) -> Entry {
     Entry { key: key.to_owned(), key_at, node: node.clone() }
 }
 
-/// Calls `act` with every table, and the key in it, that `address` means.
+/// Calls `act` with every table, and the key in it, that `address` means. What should be a table or a list of them, and is
+/// something else, is left to whoever reads the scenario: that is the mistake, and not the address.
 fn visit(
     scenario: &mut Table,
     address: &str,
@@ -108,11 +109,12 @@ fn visit(
             act(scenario, key);
             Ok(())
         }
-        [shape @ ("path" | "gateway" | "parking_lot"), key] => match table_mut(scenario, shape) {
-            Some(table) => {
+        [shape @ ("path" | "gateway" | "parking_lot"), key] => match value_mut(scenario, shape) {
+            Some(Value::Table(table)) => {
                 act(table, key);
                 Ok(())
             }
+            Some(_) => Ok(()),
             None => Err(SpecError::new(format!("the study has no [scenario.{shape}]"))
                 .allow(shapes(scenario))),
         },
@@ -197,7 +199,7 @@ fn visit_named(
         }
         names.push(own);
     }
-    if found {
+    if found || !is_list_of_tables(within, list) {
         return Ok(());
     }
     if names.is_empty() {
@@ -226,30 +228,32 @@ fn visit_all_cca(
             found = true;
         }
     }
-    match found {
+    match found || !is_list_of_tables(scenario, "flow") {
         true => Ok(()),
         false => Err(SpecError::new("no flow runs over TCP, which has congestion control")
             .allow(over_tcp().map(|name| format!("a flow with app = \"{name}\"")))),
     }
 }
 
-fn table_mut<'a>(table: &'a mut Table, key: &str) -> Option<&'a mut Table> {
-    let entry = table.entries.iter_mut().find(|entry| entry.key == key)?;
-    match &mut entry.node.value {
-        Value::Table(table) => Some(table),
-        _ => None,
+/// Whether what is written under a key, if anything, can be a list of tables.
+fn is_list_of_tables(table: &Table, key: &str) -> bool {
+    match table.node(key).map(|node| &node.value) {
+        None => true,
+        Some(Value::Array(items)) => items.iter().all(|item| matches!(item.value, Value::Table(_))),
+        Some(_) => false,
     }
 }
 
+fn value_mut<'a>(table: &'a mut Table, key: &str) -> Option<&'a mut Value> {
+    let entry = table.entries.iter_mut().find(|entry| entry.key == key)?;
+    Some(&mut entry.node.value)
+}
+
 fn tables_mut<'a>(table: &'a mut Table, key: &str) -> impl Iterator<Item = &'a mut Table> {
-    let items =
-        table.entries.iter_mut().find(|entry| entry.key == key).and_then(|entry| match &mut entry
-            .node
-            .value
-        {
-            Value::Array(items) => Some(items),
-            _ => None,
-        });
+    let items = match value_mut(table, key) {
+        Some(Value::Array(items)) => Some(items),
+        _ => None,
+    };
     items.into_iter().flatten().filter_map(|node| match &mut node.value {
         Value::Table(table) => Some(table),
         _ => None,
