@@ -133,7 +133,9 @@ def finish(results: Results, options: argparse.Namespace) -> int:
         page = results.report()
         say(f"report {options.out}/report.html" if is_remote(options.out or "") else f"report {page}")
     has_failed = any(claim.verdict == "fails" for claim in results.verdicts)
-    return 1 if has_failed or results.failed else 0
+    # A shard lacks the runs of the others.
+    is_lacking = results.missing if options.shard is None else results.failed
+    return 1 if has_failed or is_lacking else 0
 
 
 def say(text: str) -> None:
