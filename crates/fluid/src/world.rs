@@ -133,17 +133,22 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), SpecError> {
         if !scenario.flows.iter().any(|flow| crosses(flow, place)) {
             continue;
         }
-        let data: Vec<&Flow> =
-            scenario.flows.iter().filter(|flow| sends_over(flow, place)).collect();
         check_link(link)
-            .and_then(|()| check_loss(link, !data.is_empty()))
-            .and_then(|()| check_frames(link, &data))
-            .and_then(|()| check_tins(link, &data))
+            .and_then(|()| {
+                check_loss(link, scenario.flows.iter().any(|flow| sends_over(flow, place)))
+            })
             .map_err(|error| error.within(&format!("link '{}'", link.name)))?;
     }
     for flow in &scenario.flows {
         check_way(scenario, flow)?;
         check_flow(flow).map_err(|error| error.within(&format!("flow '{}'", flow.name)))?;
+    }
+    for (place, link) in scenario.links.iter().enumerate() {
+        let data: Vec<&Flow> =
+            scenario.flows.iter().filter(|flow| sends_over(flow, place)).collect();
+        check_frames(link, &data)
+            .and_then(|()| check_tins(link, &data))
+            .map_err(|error| error.within(&format!("link '{}'", link.name)))?;
     }
     Ok(())
 }

@@ -44,8 +44,9 @@ pub use collector::{Collector, FlowShape, LinkShape, Shape};
 pub use histogram::{Distribution, Histogram};
 pub use outcome::{
     AirMetrics, CompletingPacket, Counts, DELAYS, FlowAtLink, FlowKind, FlowMetrics, FrameMetrics,
-    Freeze, LinkCounts, LinkMetrics, LostPacket, Numbered, OPEN, PhaseTime, RepairStep, Reported,
-    Rest, RunMetrics, STALL_THRESHOLDS_MS, Stall, Timing, Totals, TransferCounts, TransferMetrics,
+    Freeze, Heard, LinkCounts, LinkMetrics, LostPacket, Numbered, OPEN, PhaseTime, RepairStep,
+    Reported, Rest, RunMetrics, STALL_THRESHOLDS_MS, Stall, Timing, Totals, TransferCounts,
+    TransferMetrics,
 };
 pub use possible::{Doing, fullest};
 pub use series::{Column, FLOW_COLUMNS, FlowSeries, LINK_COLUMNS, LinkSeries, Series};

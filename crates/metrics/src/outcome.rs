@@ -165,6 +165,7 @@ pub struct FlowMetrics {
     pub phases: Vec<PhaseTime>,
     /// Last state of the sender.
     pub last: Option<FlowSample>,
+    pub heard: Option<Heard>,
     /// Bytes acknowledged between the first sample after the warm-up and the last, and that time.
     pub acked: Option<(u64, Span)>,
     /// What the programs of a flow say themselves.
@@ -186,6 +187,19 @@ pub struct Reported {
     pub freezes: Option<f64>,
     pub freeze_ms: Option<f64>,
     pub jitter_buffer_ms: Option<f64>,
+}
+
+/// What a sender knows in the end of what became of its packets. Unlike the rest of its state, every engine has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heard {
+    pub delivered_ce: u64,
+    pub lost_total: Option<u64>,
+}
+
+impl From<&FlowSample> for Heard {
+    fn from(last: &FlowSample) -> Self {
+        Self { delivered_ce: last.delivered_ce, lost_total: last.lost_total }
+    }
 }
 
 impl FlowMetrics {

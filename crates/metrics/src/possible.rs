@@ -11,9 +11,9 @@ use sojourn_core::{
 
 use crate::histogram::{Distribution, Histogram};
 use crate::outcome::{
-    AirMetrics, AvOffset, Counts, FlowKind, FlowMetrics, FrameMetrics, LinkCounts, LinkMetrics,
-    MediaCounts, MediaMetrics, Numbered, PhaseTime, Reported, Rest, RunMetrics, Timing, Totals,
-    TransferCounts, TransferMetrics, VoiceCounts, VoiceMetrics,
+    AirMetrics, AvOffset, Counts, FlowKind, FlowMetrics, FrameMetrics, Heard, LinkCounts,
+    LinkMetrics, MediaCounts, MediaMetrics, Numbered, PhaseTime, Reported, Rest, RunMetrics,
+    Timing, Totals, TransferCounts, TransferMetrics, VoiceCounts, VoiceMetrics,
 };
 use crate::qoe::Freezes;
 use crate::series::Series;
@@ -105,8 +105,8 @@ fn flow(doing: Doing) -> FlowMetrics {
             true => vec![PhaseTime { phase: "PROBE_RTT", time: TIME, entries: 1 }],
             false => Vec::new(),
         },
+        heard: is_tcp.then_some(Heard { delivered_ce: 0, lost_total: Some(0) }),
         last: is_tcp.then_some(FlowSample {
-            lost_total: Some(0),
             spurious_total: Some(0),
             busy: TIME,
             pacing_rate: Some(Rate::UNLIMITED),

@@ -262,9 +262,9 @@ const GROUPS: &[&[Metric]] = &[
         "ce_packets", "packets", "Data packets and datagrams that arrived marked; whole run",
             |flow| carries(flow, Some(flow.whole.ce_packets as f64));
         "delivered_ce", "packets", "Packets that the sender knows were delivered marked; whole run",
-            |flow| sample(flow, |last| last.delivered_ce as f64);
+            |flow| flow.heard.map(|heard| heard.delivered_ce as f64);
         "lost_total", "packets", "Packets that the sender deemed lost; whole run",
-            |flow| flow.last?.lost_total.map(|total| total as f64);
+            |flow| flow.heard?.lost_total.map(|total| total as f64);
         "timeouts", "", "Retransmission timeouts; whole run",
             |flow| sample(flow, |last| last.timeouts_total as f64);
         "spurious", "", "Losses that the sender found out it had imagined; whole run",

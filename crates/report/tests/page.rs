@@ -1515,6 +1515,17 @@ fn an_end_state_says_what_is_of_the_time_after_the_warm_up() {
 }
 
 #[test]
+fn a_tcp_flow_without_a_state_is_no_stream_of_datagrams() {
+    let (mut results, _) = crowd(8);
+    assert!(terminal::end_state(&results, 0).contains("cubic.3 bulk"));
+    let is_it = |row: &&mut Row| row.run == 0 && row.name == "cubic.3";
+    let row = results.table.rows.iter_mut().find(is_it).expect("it is planned");
+    row.end_state = String::new();
+    let state = terminal::end_state(&results, 0);
+    assert!(!state.contains("cubic.3 bulk") && state.contains("cubic.4 bulk"), "{state}");
+}
+
+#[test]
 fn of_many_calls_those_that_stood_still_longest_are_drawn() {
     let (mut results, series) = crowd(100);
     for flow in flows(&mut results.plan).filter(|flow| flow.group == "cubic") {

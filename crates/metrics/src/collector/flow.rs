@@ -15,7 +15,7 @@ use super::transfers::Transfers;
 use super::{FlowShape, mbps};
 use crate::delays::{Delays, Row};
 use crate::histogram::{Histogram, Summary};
-use crate::outcome::{Counts, FlowKind, FlowMetrics, Reported};
+use crate::outcome::{Counts, FlowKind, FlowMetrics, Heard, Reported};
 use crate::qoe::EmptyPath;
 use crate::series::{FlowRow, inflight, max_ms, mean_ms};
 
@@ -323,6 +323,7 @@ impl FlowState {
             connect: self.connect,
             has_asked: self.first_request.is_some(),
             phases: self.phases.finish(end),
+            heard: self.last.as_ref().map(Heard::from),
             last: self.last,
             responsiveness: self.responsiveness,
             acked: self.acked.map(|[(since, first), (until, last)]| {

@@ -383,9 +383,13 @@ pub(crate) fn end_state(
     out
 }
 
-/// The summary that `ping` and receivers of datagrams print. Counters are of the whole run; what is known after the warm-up
+/// The summary that `ping` and receivers of datagrams print; nothing of a TCP flow, of which an engine without sockets has no
+/// state. Counters are of the whole run; what is known after the warm-up
 /// only is in a line that says so.
 fn of_datagrams(data: &Data<'_>, row: &Row, warmup_s: f64) -> String {
+    if data.table.value(row, "retransmits").is_some() {
+        return String::new();
+    }
     let is_ping = data.table.value(row, "ping_sent").is_some();
     let counters = [
         ("datagrams:", "sent_packets", ""),

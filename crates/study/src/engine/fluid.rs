@@ -101,7 +101,7 @@ impl Engine for Fluid {
 /// Removes what a fluid has no part of.
 fn forget(flow: &mut FlowMetrics) {
     // A sender's counters of timeouts, of idleness and of what it imagined have no fluid, nor has what waits to
-    // be sent.
+    // be sent. What it heard of losses and marks stays.
     (flow.last, flow.not_sent_bytes) = (None, None);
     // Datagrams wait for what is ahead of them as a whole, and not for whole packets, which is most of how the
     // delay of one differs from that of the next.
@@ -158,6 +158,11 @@ mod tests {
         assert!((6.5..8.0).contains(&goodput), "{goodput}");
         assert_eq!(value(Kind::Flow, "timeouts"), None);
         assert_eq!(value(Kind::Flow, "notsent_mean_bytes"), None);
+        // Losses and marks that the sender hears of are part of the equations.
+        let lost = value(Kind::Flow, "lost_total").expect("known");
+        let dropped = value(Kind::Flow, "dropped_packets").expect("known");
+        assert!(lost > 0.0 && (lost - dropped).abs() <= 2.0, "{lost} of {dropped}");
+        assert_eq!(value(Kind::Flow, "delivered_ce"), Some(0.0));
         let voice = rows.iter().find(|row| row.name == "voice").expect("there is a stream");
         for metric in ["jitter_ms", "jitter_mean_ms", "ipdv_mean_ms", "ipdv_p95_ms"] {
             assert_eq!(results.table.value(voice, metric), None, "{metric}");
