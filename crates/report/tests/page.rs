@@ -625,6 +625,17 @@ fn a_view_of_one_flow_of_a_group_shows_that_flow() {
 }
 
 #[test]
+fn a_line_over_a_single_value_that_is_no_number_is_a_bar() {
+    let mut results = specimen::results();
+    let mut asked = view("rates", ViewKind::Line, "goodput_mbps", &["cubic"]);
+    asked.x = Some("path.queue".into());
+    results.plan.views = vec![asked];
+    let page = page(&results);
+    let figure = page.split("<figure id=\"view-0\">").nth(1).expect("it is the first");
+    assert!(figure.split("</figure>").next().unwrap().contains("class=\"chart bars\""));
+}
+
+#[test]
 fn a_figure_says_what_it_leaves_out() {
     let mut results = specimen::results();
     // So many round-trip times that bars have no room for all.

@@ -158,7 +158,9 @@ pub(crate) fn of_view(data: &Data<'_>, spreads: &Spreads, view: &View) -> Vec<Fi
                 x.and_then(|x| scatter_figure(&frame, &head, &x, metric))
             }
             ViewKind::Heatmap => heat_figure(&frame, &head, metric),
-            ViewKind::Line => line_figure(&frame, &head, metric, view.log.as_deref()),
+            // A single value that is left of a factor need not be a number.
+            ViewKind::Line => line_figure(&frame, &head, metric, view.log.as_deref())
+                .or_else(|| bar_figure(&frame, &head, metric, Layout::Bars)),
             ViewKind::Series | ViewKind::Verdicts | ViewKind::Harm | ViewKind::Table => None,
         });
     }
