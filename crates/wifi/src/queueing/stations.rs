@@ -171,7 +171,7 @@ impl Stations {
         is_empty: impl Fn(usize) -> bool,
         is_held: impl Fn(usize) -> bool,
     ) -> Option<usize> {
-        let waits_once = self.schedule.waits_once();
+        let (waits_once, least) = (self.schedule.waits_once(), self.schedule.least_deficit());
         self.skip_rounds(ac, |station| is_held(station) || (!waits_once && is_empty(station)));
         let lists = &mut self.lists[ac as usize];
         // Held stations in a row.
@@ -188,9 +188,7 @@ impl Stations {
                 continue;
             }
             let is_held = is_held(station);
-            if let Some(least) = self.schedule.least_deficit()
-                && self.deficits[index] < least
-            {
+            if least.is_some_and(|least| self.deficits[index] < least) {
                 self.deficits[index] += self.quanta[station];
                 list.pop_front();
                 lists.old.push_back(first);
@@ -232,11 +230,12 @@ impl Stations {
             if can_not(station) {
                 continue;
             }
-            let lacks = least - 1 - self.deficits[index(station)];
-            let own = lacks / self.quanta[station];
-            if lacks < 0 || own == 0 {
+            let (lacks, quantum) =
+                (least - 1 - self.deficits[index(station)], self.quanta[station]);
+            if lacks < quantum {
                 return;
             }
+            let own = lacks / quantum;
             rounds = if rounds == 0 { own } else { rounds.min(own) };
         }
         for station in lists.old.iter().copied().map(usize::from) {
