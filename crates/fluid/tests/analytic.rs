@@ -96,6 +96,16 @@ fn a_flow_of_which_everything_is_lost_knows_no_round_trip() {
     }
 }
 
+/// At 20 Mbit/s a packet takes 0.6 ms, so after a turn of C's a third of L's packets are above the step at 1 ms: Prague has
+/// 0.37 of the link beside CUBIC as packets.
+#[test]
+fn packets_of_cubic_let_the_step_of_dualpi2_mark_prague() {
+    let run = run(&scenario(&["cubic", "prague"], 20, 40, "dualpi2", 60));
+    let goodput = |flow: usize| run.flows[flow].value("goodput_mbps").expect("known");
+    let share = goodput(1) / (goodput(0) + goodput(1));
+    assert!((0.3..0.52).contains(&share), "{share}");
+}
+
 /// A packet of 1500 bytes of IP is 1540 with an overhead of 40, in 33 cells of 53 bytes.
 #[test]
 fn frames_around_packets_take_their_part_of_the_rate() {

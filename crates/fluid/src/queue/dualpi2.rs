@@ -20,6 +20,7 @@ pub(crate) struct DualPi2 {
     coupling: f64,
     step_threshold: f64,
     step_bytes: f64,
+    packet: f64,
     protection: f64,
     takes_any: bool,
     p: f64,
@@ -67,6 +68,7 @@ impl DualPi2 {
             coupling: f64::from(config.coupling_factor),
             step_threshold,
             step_bytes,
+            packet,
             protection: f64::from(config.classic_protection_percent) / 100.0,
             takes_any: config.l4s_ect == L4sEct::Any,
             p: 0.0,
@@ -87,8 +89,8 @@ impl DualPi2 {
 
     pub(super) fn advance(&self, step: &Step<'_>, fate: &mut Fate) {
         let classes = self.classes(step.members);
-        let is_above = self.l_sojourn > self.step_threshold && self.l_backlog > self.step_bytes;
-        let p_l = if is_above { 1.0 } else { (self.coupling * self.p).min(1.0) };
+        let coupled = (self.coupling * self.p).min(1.0);
+        let p_l = 1.0 - (1.0 - coupled) * (1.0 - self.over_step(step));
         let is_overloaded = self.coupling * self.p > 1.0;
         let mut held = [step.backlogs[C], step.backlogs[L]];
         for (member, class) in classes.iter().enumerate() {
@@ -116,6 +118,23 @@ impl DualPi2 {
                 *lost += (came - *lost) * share;
             }
         }
+    }
+
+    /// The share of L's packets that wait longer than the step allows. A packet waits for what is being sent, of which any
+    /// part is left; and those after which it is C's turn, by its protected share, wait for one of C's packets more.
+    fn over_step(&self, step: &Step<'_>) -> f64 {
+        if self.l_sojourn > self.step_threshold && self.l_backlog > self.step_bytes {
+            return 1.0;
+        }
+        let takes = self.packet * step.length / step.capacity;
+        let is_in_packets = self.step_bytes > 0.0;
+        if is_in_packets || step.backlogs[C] < self.packet || !takes.is_finite() {
+            return 0.0;
+        }
+        let allowed = (self.step_threshold - self.l_sojourn) / takes;
+        let longer = |before: f64| (before + 1.0 - allowed).clamp(0.0, 1.0);
+        let turns = (self.protection / (1.0 - self.protection)).min(1.0);
+        (1.0 - turns) * longer(0.0) + turns * longer(1.0)
     }
 
     pub(super) fn observe(&mut self, seen: &Seen<'_>, _: &mut Vec<Due>) {
