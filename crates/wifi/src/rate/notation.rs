@@ -149,7 +149,8 @@ fn metres(word: &str) -> Option<f64> {
 }
 
 impl Presence {
-    /// Reads when a station is there: `0s to 20s 40s to end`. `always` is no time at all, as [`Rates::present`] has it.
+    /// Reads when a station is there: `0s to 20s 40s to end`. `always` gives no times, as [`Rates::present`](super::Rates::present)
+    /// has it.
     ///
     /// # Errors
     /// No time, or times out of order.
