@@ -123,6 +123,26 @@ impl Grid {
         Some((row..self.rows.len()).take_while(|other| is_same(*other)).count())
     }
 
+    /// Heads and cells of a row as text. A head that is written above is left out.
+    fn words(
+        &self,
+        row: usize,
+        escaped: fn(&str) -> String,
+        strong: impl Fn(&str) -> String,
+    ) -> Vec<String> {
+        let Row { heads, cells } = &self.rows[row];
+        let head = |(part, head): (usize, &RowHead)| {
+            let text = escaped(&head.text);
+            match (self.spans(row, part), head.strong.is_empty()) {
+                (None, _) => String::new(),
+                (_, true) => text,
+                (_, false) => format!("{} {text}", strong(&escaped(&head.strong))),
+            }
+        };
+        let cells = cells.iter().map(|cell| escaped(&cell.text));
+        heads.iter().enumerate().map(head).chain(cells).collect()
+    }
+
     /// For a page in Markdown, as GitHub reads it. There is one line of heads, so the first of the columns with something in common says what that is.
     pub(crate) fn markdown(&self) -> String {
         let mut out = String::new();
@@ -140,17 +160,8 @@ impl Grid {
         line(&mut out, &heads);
         let sides = self.corner.iter().map(|_| "---").chain(self.columns.iter().map(|_| "---:"));
         let _ = writeln!(out, "|{}|", sides.collect::<Vec<_>>().join("|"));
-        for (at, row) in self.rows.iter().enumerate() {
-            let mut cells: Vec<String> = Vec::new();
-            for (part, RowHead { strong, text }) in row.heads.iter().enumerate() {
-                cells.push(match (self.spans(at, part), strong.is_empty()) {
-                    (None, _) => String::new(),
-                    (_, true) => markdown(text),
-                    (_, false) => format!("**{}** {}", markdown(strong), markdown(text)),
-                });
-            }
-            cells.extend(row.cells.iter().map(|cell| markdown(&cell.text)));
-            line(&mut out, &cells);
+        for row in 0..self.rows.len() {
+            line(&mut out, &self.words(row, markdown, |text| format!("**{text}**")));
         }
         out
     }
@@ -177,16 +188,8 @@ impl Grid {
         let names = self.corner.iter().chain(self.columns.iter().map(|column| &column.name));
         let names: Vec<String> = names.map(|name| latex(name)).collect();
         let _ = writeln!(out, "{} \\\\\n\\midrule", names.join(" & "));
-        for (at, row) in self.rows.iter().enumerate() {
-            let mut cells: Vec<String> = Vec::new();
-            for (part, RowHead { strong, text }) in row.heads.iter().enumerate() {
-                cells.push(match (self.spans(at, part), strong.is_empty()) {
-                    (None, _) => String::new(),
-                    (_, true) => latex(text),
-                    (_, false) => format!("\\textbf{{{}}} {}", latex(strong), latex(text)),
-                });
-            }
-            cells.extend(row.cells.iter().map(|cell| latex(&cell.text)));
+        for row in 0..self.rows.len() {
+            let cells = self.words(row, latex, |text| format!("\\textbf{{{text}}}"));
             let _ = writeln!(out, "{} \\\\", cells.join(" & "));
         }
         out + "\\bottomrule\n\\end{tabular}\n"
