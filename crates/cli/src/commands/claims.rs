@@ -1,5 +1,7 @@
 //! Claims and their verdicts: a line each for people, a row for each check for programs.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use sojourn_report::terminal::counts;
 use sojourn_study::results::{Check, ClaimReport, ClaimResult, Estimate, Verdict};
@@ -146,16 +148,52 @@ fn row(claim: &ClaimResult) -> [String; 7] {
 fn beside(claim: &ClaimResult, shown: Option<&Check>) -> String {
     let is_one_of_several =
         |check: &&Check| claim.checks.iter().any(|other| other.label != check.label);
-    let with = |check: &Check| format!("with {}", check.label);
-    let place = shown.filter(is_one_of_several).map(with);
+    let with = |check: &Check| format!("with {}", place(claim, check));
+    let shown_at = shown.filter(is_one_of_several).map(with);
     let remark = claim.remark(shown).map(|remark| (remark.elsewhere.map(with), remark.reason));
-    match (place, remark) {
+    match (shown_at, remark) {
         (None, None) => String::new(),
         (Some(place), None) => place,
         (None, Some((None, reason))) => reason.to_owned(),
         (None, Some((Some(elsewhere), reason))) => format!("{elsewhere}: {reason}"),
         (Some(place), Some((None, reason))) => format!("{place}: {reason}"),
         (Some(place), Some((Some(elsewhere), reason))) => format!("{place}; {elsewhere}: {reason}"),
+    }
+}
+
+/// The factors that tell this check from the claim's others, by the last parts of their names: `queue = cake`. One that follows
+/// from another, as those that change together do, is left out.
+fn place(claim: &ClaimResult, check: &Check) -> String {
+    let factors = |check: &'_ Check| -> Option<Vec<(String, String)>> {
+        let parts = check.label.split(", ").map(|part| part.split_once(" = "));
+        parts.map(|part| part.map(|(name, value)| (name.to_owned(), value.to_owned()))).collect()
+    };
+    let Some(own) = factors(check) else { return check.label.clone() };
+    let is_alike = |other: &Vec<(String, String)>| {
+        other.iter().map(|(name, _)| name).eq(own.iter().map(|(name, _)| name))
+    };
+    let all: Vec<_> = claim.checks.iter().filter_map(factors).filter(is_alike).collect();
+    let varies = |at: &usize| all.iter().any(|other| other[*at].1 != own[*at].1);
+    let follows = |at: usize, from: usize| {
+        let with_it = |one: &[(String, String)]| (one[from].1.clone(), one[at].1.clone());
+        let pairs: BTreeSet<_> = all.iter().map(|one| with_it(one)).collect();
+        pairs.len() == pairs.iter().map(|(value, _)| value).collect::<BTreeSet<_>>().len()
+    };
+    let mut kept: Vec<usize> = Vec::new();
+    for at in (0..own.len()).filter(varies) {
+        if !kept.iter().any(|from| follows(at, *from)) {
+            kept.push(at);
+        }
+    }
+    let last = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
+    let named = |at: &usize| {
+        let (name, value) = &own[*at];
+        let is_clear = kept.iter().filter(|other| last(&own[**other].0) == last(name)).count() == 1;
+        format!("{} = {value}", if is_clear { last(name) } else { name.clone() })
+    };
+    match kept.is_empty() {
+        true => check.label.clone(),
+        false => kept.iter().map(named).collect::<Vec<_>>().join(", "),
     }
 }
 
@@ -183,4 +221,57 @@ fn off(check: &Check) -> String {
 
 fn shown(value: &Estimate) -> String {
     estimate(value.mean, value.half_width, &value.unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_has_the_factors_that_tell_checks_apart() {
+        let check = |label: &str| Check {
+            expression: "goodput(a) > 1 Mbps".into(),
+            scenario: 0,
+            label: label.into(),
+            verdict: Verdict::Holds,
+            reason: None,
+            value: None,
+            bound: None,
+            wanted: "> 1 Mbit/s".into(),
+            miss: None,
+            room: None,
+        };
+        let told = |labels: &[&str]| {
+            let claim = ClaimResult {
+                id: "a".into(),
+                text: String::new(),
+                source: None,
+                note: None,
+                verdict: Verdict::Holds,
+                reason: None,
+                checks: labels.iter().map(|label| check(label)).collect(),
+            };
+            place(&claim, &claim.checks[0])
+        };
+        // Two factors that change together, and one that is the same for all.
+        assert_eq!(
+            told(&[
+                "w.queue = cake, w.ingress = cake, w.rtt = 1ms",
+                "w.queue = pie, w.ingress = pie, w.rtt = 1ms"
+            ]),
+            "queue = cake"
+        );
+        // One that does not follow, and two of the same last name.
+        assert_eq!(
+            told(&[
+                "a.cca = bbr, b.cca = reno",
+                "a.cca = bbr, b.cca = cubic",
+                "a.cca = cubic, b.cca = reno"
+            ]),
+            "a.cca = bbr, b.cca = reno"
+        );
+        // Values with commas stand as they are.
+        assert_eq!(told(&["case = one, or two", "case = three"]), "case = one, or two");
+        assert_eq!(told(&["rtt = 1ms", "rtt = 1ms"]), "rtt = 1ms");
+    }
 }

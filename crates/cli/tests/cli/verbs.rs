@@ -253,7 +253,7 @@ fn a_claim_shows_the_scenario_that_is_nearest_to_its_bound() {
     let scratch = Scratch::new();
     scratch.study_with("goodput(alice) + goodput(bob) > 5 Mbps", "sojourn_p95(queue) < 1 s");
     let ended = scratch.must(&["run", "study.toml", "--out", "out", "--no-report"]);
-    assert!(ended.stdout.contains("The link is used (with path.queue = pfifo limit 50)"));
+    assert!(ended.stdout.contains("The link is used (with queue = pfifo limit 50)"));
     let json = scratch.must(&["run", "study.toml", "--out", "out", "--format", "json"]).json();
     let largest = json["claims"][0]["checks"][0]["value"]["mean"].as_f64().expect("a mean");
     let shown = format!("{largest:.0}");
