@@ -1264,17 +1264,22 @@ fn rows_of_a_heat_map_leave_out_what_all_of_them_share() {
     assert!(!figure.contains("40ms"), "{figure}");
 }
 
+/// Pings become another application, whose metrics have these names.
+fn make_of_pings(results: &mut Results, app: &str, names: &[(&str, &str)]) {
+    for metric in results.table.metrics.iter_mut() {
+        for (old, new) in names {
+            *metric = metric.replace(old, new);
+        }
+    }
+    for flow in flows(&mut results.plan).filter(|flow| flow.app == "ping") {
+        flow.app = app.into();
+    }
+}
+
 #[test]
 fn the_first_column_of_requests_is_how_long_they_took() {
     let mut results = specimen::results();
-    for metric in results.table.metrics.iter_mut() {
-        *metric = metric.replace("ping_", "fct_");
-    }
-    for flow in flows(&mut results.plan) {
-        if flow.app == "ping" {
-            flow.app = "requests".into();
-        }
-    }
+    make_of_pings(&mut results, "requests", &[("ping_", "fct_")]);
     let page = page(&results);
     let head = "<th scope=\"col\">requests</th><th scope=\"col\" title=\"";
     let first = page.split(head).nth(1).expect("requests have a table").split('"').next();
@@ -1285,14 +1290,8 @@ fn the_first_column_of_requests_is_how_long_they_took() {
 #[test]
 fn pauses_have_a_column_where_there_are_any() {
     let mut results = specimen::results();
-    for metric in results.table.metrics.iter_mut() {
-        *metric = metric.replace("ping_p50_ms", "freeze_ms").replace("ping_p95_ms", "pause_ms");
-    }
-    for flow in flows(&mut results.plan) {
-        if flow.app == "ping" {
-            flow.app = "call".into();
-        }
-    }
+    let names = [("ping_p50_ms", "freeze_ms"), ("ping_p95_ms", "pause_ms")];
+    make_of_pings(&mut results, "call", &names);
     let columns = |results: &Results| {
         let page = page(results);
         ["freeze_ms", "pause_ms"]

@@ -35,6 +35,16 @@ stop  = "10s"
 seeds = 1
 "#;
 
+/// What the replay of a run through its own controller says, which decides the same.
+fn replayed_the_same(scratch: &Scratch, run: &str, control: &str) -> serde_json::Value {
+    scratch.must(&["export", "out", run, "--format", "call", "--out", "call.jsonl"]);
+    let words = ["replay", "call.jsonl", "--controller", control, "--format", "json"];
+    let json = scratch.must(&words).json();
+    assert_eq!(json["differs_s"], serde_json::Value::Null, "{control}: {json}");
+    assert_eq!(json["replayed_decisions"], json["original_decisions"], "{control}");
+    json
+}
+
 #[test]
 fn a_call_replayed_through_its_own_controller_decides_the_same() {
     let scratch = Scratch::new();
@@ -43,12 +53,7 @@ fn a_call_replayed_through_its_own_controller_decides_the_same() {
     for (run, control) in
         ["gcc", "gcc-draft", "aiortc", "nada", "scream", "scream-v2"].iter().enumerate()
     {
-        let run = run.to_string();
-        scratch.must(&["export", "out", &run, "--format", "call", "--out", "call.jsonl"]);
-        let words = ["replay", "call.jsonl", "--controller", control, "--format", "json"];
-        let json = scratch.must(&words).json();
-        assert_eq!(json["differs_s"], serde_json::Value::Null, "{control}: {json}");
-        assert_eq!(json["replayed_decisions"], json["original_decisions"], "{control}");
+        let json = replayed_the_same(&scratch, &run.to_string(), control);
         assert_eq!(json["decisions_same"], json["original_decisions"], "{control}");
         assert!(json["original_decisions"].as_u64() > Some(20), "{control}: {json}");
         assert_eq!(json["mean_ratio"], 1.0, "{control}");
@@ -75,11 +80,7 @@ fn a_call_of_which_frames_are_left_out_is_replayed_the_same() {
     let scratch = Scratch::new();
     scratch.write("call.toml", BESIDE_A_DOWNLOAD);
     scratch.must(&["run", "call.toml", "--out", "out", "--no-report"]);
-    scratch.must(&["export", "out", "0", "--format", "call", "--out", "call.jsonl"]);
-    let words = ["replay", "call.jsonl", "--controller", "gcc", "--format", "json"];
-    let json = scratch.must(&words).json();
-    assert_eq!(json["differs_s"], serde_json::Value::Null, "{json}");
-    assert_eq!(json["replayed_decisions"], json["original_decisions"]);
+    replayed_the_same(&scratch, "0", "gcc");
 }
 
 #[test]

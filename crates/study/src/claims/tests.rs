@@ -526,20 +526,28 @@ fn missing_runs_cannot_be_tested() {
     assert_eq!(result.checks[1].verdict, Verdict::Holds, "the other scenario is whole");
 }
 
+/// So many transfers of `a` begin in each run, and all end in `fq`, in 700 ms; in `fifo` as many as `ended`.
+fn transfers(plan: &Plan, metric: &str, begun: f64, ended: f64) -> Table {
+    let mut table = table(plan);
+    for (metric, value) in [("completion_of", begun), ("completion_n", begun), (metric, 700.0)] {
+        set(&mut table, "a", metric, value);
+    }
+    let number = |metric| table.metrics.iter().position(|own| own == metric).unwrap();
+    let (time, n) = (number(metric), number("completion_n"));
+    for row in table.rows.iter_mut().filter(|row| row.name == "a" && row.scenario == 0) {
+        row.values.set(n, Some(ended));
+        if ended == 0.0 {
+            row.values.set(time, None);
+        }
+    }
+    table
+}
+
 /// In `fifo` no transfer ends.
 #[test]
 fn a_claim_holds_only_if_it_could_be_tested_everywhere() {
     let plan = plan();
-    let mut table = table(&plan);
-    set(&mut table, "a", "completion_of", 1.0);
-    set(&mut table, "a", "completion_n", 1.0);
-    set(&mut table, "a", "completion_max_ms", 700.0);
-    let number = |metric| table.metrics.iter().position(|own| own == metric).unwrap();
-    let (max, n) = (number("completion_max_ms"), number("completion_n"));
-    for row in table.rows.iter_mut().filter(|row| row.name == "a" && row.scenario == 0) {
-        row.values.set(max, None);
-        row.values.set(n, Some(0.0));
-    }
+    let table = transfers(&plan, "completion_max_ms", 1.0, 0.0);
     let of = |claim| checked(&[claim], &plan, &table).claims.remove(0);
     let result = of(claim("completion_max(a) < 10 s", &[]));
     let reason = "held in 1 scenario, untestable in 1: 'completion_max_ms' of 'a' was not \
@@ -576,14 +584,7 @@ fn the_check_that_is_nearest_to_failing_or_failed_most_tells_most() {
 #[test]
 fn a_remark_on_another_scenario_than_the_one_shown_names_it() {
     let plan = plan();
-    let mut table = table(&plan);
-    set(&mut table, "a", "completion_of", 20.0);
-    set(&mut table, "a", "completion_n", 20.0);
-    set(&mut table, "a", "completion_mean_ms", 700.0);
-    let n = table.metrics.iter().position(|own| own == "completion_n").unwrap();
-    for row in table.rows.iter_mut().filter(|row| row.name == "a" && row.scenario == 0) {
-        row.values.set(n, Some(10.0));
-    }
+    let table = transfers(&plan, "completion_mean_ms", 20.0, 10.0);
     let result = checked(&[claim("completion_mean(a) < 1 s", &[])], &plan, &table).claims.remove(0);
     let [fifo, fq] = &result.checks[..] else { panic!("two scenarios") };
     let reason = "'completion_mean_ms' of 'a' is over 20 of 40 samples: the others had not ended";
